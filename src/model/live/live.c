@@ -22,6 +22,7 @@ enum {
 	MAX_PENDING_BYTES = 64 << 20,	/* side-band of one step */
 	MAX_PENDING = 1 << 21,		/* samples of one step */
 	MAX_MAPPINGS = 1 << 20,		/* of all processes */
+	MAX_LOCATED = 1 << 20,		/* addresses, with 16 bytes each */
 	KEYS_OF_ANY_PID = -1,
 };
 
@@ -51,6 +52,21 @@ struct live_pending {
 	uint16_t cpu;
 };
 
+/* A stack that is still to be made, of a chain in a process. */
+struct live_stack {
+	uint32_t chain;
+	size_t first;			/* of located */
+	struct seam_resolver_where where;
+	uint32_t stack;			/* once it is made */
+};
+
+/* A sample that waits for stacks to be made. */
+struct live_waiting {
+	uint32_t pending, thread;
+	bool is_made;			/* its stack is, before this step */
+	uint32_t stack;			/* of the profile, or of stacks */
+};
+
 struct live_id {
 	uint64_t id;
 	uint32_t event;
@@ -68,7 +84,11 @@ struct seam_live {
 	struct seam_resolver resolver;
 	struct seam_guest_symbols guest;	/* always empty */
 	struct seam_callchains chains;
-	SEAM_ARRAY(uint32_t) changes;	/* by chain: of maps, when resolved */
+	SEAM_ARRAY(uint32_t) changes;	/* by chain: of maps, when located */
+	SEAM_ARRAY(uint32_t) waits_for;	/* by chain: of stacks, + 1; 0: none */
+	SEAM_ARRAY(struct live_stack) stacks;
+	SEAM_ARRAY(struct live_waiting) waiting;
+	SEAM_ARRAY(struct seam_located) located;
 	struct live_maps kernel;
 	struct seam_vma found;		/* by find_vma() */
 	SEAM_ARRAY(struct live_process) processes;
@@ -573,68 +593,99 @@ static struct seam_resolver_where place_of(const struct live_pending *sample,
 }
 
 /*
- * A process reads the files, and each message costs two switches.  Announce the
- * new chains up to the next record that may change a map; or with @all, those
- * of the whole step, with the maps of its begin, which most are for.
+ * A process reads the files, and each message costs two switches.  So stacks
+ * are made at the end of a step: until then a sample has the place of each
+ * address in its file, as it was mapped then.
  */
-static void announce(struct seam_live *l, size_t i, bool all)
-{
-	for (; i < l->pending.n && (all || l->pending.items[i].is_sample);
-	     i++) {
-		const struct live_pending *p = &l->pending.items[i];
-		const struct seam_callchain *chain;
-		struct seam_resolver_where where;
-		uint32_t process;
 
-		if (!p->is_sample || p->chain == SEAM_NONE)
-			continue;
-		chain = &l->chains.items.items[p->chain];
-		process = process_of(l, p->pid);
-		if (process == SEAM_NONE || chain->space == process)
-			continue;
-		where = place_of(p, process);
-		seam_resolver_announce(&l->resolver, l->chains.words.items +
-				       chain->first, chain->n, &where);
+/* Make the stacks that are waiting, and add their samples in order. */
+static int flush(struct seam_live *l)
+{
+	for (size_t i = 0; i < l->stacks.n; i++) {
+		struct live_stack *s = &l->stacks.items[i];
+		struct seam_callchain *chain = &l->chains.items.items[s->chain];
+
+		s->where.located = l->located.items + s->first;
+		s->stack = seam_resolver_stack(&l->resolver,
+				l->chains.words.items + chain->first, chain->n,
+				&s->where);
+		if (s->stack == SEAM_NONE)
+			return -ENOMEM;
+		chain->stack = s->stack;
 	}
+	for (size_t i = 0; i < l->waiting.n; i++) {
+		const struct live_waiting *w = &l->waiting.items[i];
+
+		if (!push(l, &l->pending.items[w->pending], w->thread,
+			  w->is_made ? w->stack :
+			  l->stacks.items[w->stack].stack))
+			return -ENOMEM;
+	}
+	for (size_t i = 0; i < l->stacks.n; i++)
+		l->waits_for.items[l->stacks.items[i].chain] = 0;
+	l->stacks.n = l->waiting.n = l->located.n = 0;
+	return 0;
 }
 
-/* The stack of a sample with the maps as they are now. */
-static uint32_t stack_of(struct seam_live *l, const struct live_pending *p,
-			 uint32_t process)
+/* The stack of a sample, or where it will be, with the maps as they are now. */
+static int find_stack(struct seam_live *l, const struct live_pending *p,
+		      uint32_t process, struct live_waiting *w)
 {
 	uint32_t n_changes = l->processes.items[process].maps.n_changes;
+	struct live_stack stack = {
+		.chain = p->chain, .first = l->located.n,
+		.where = place_of(p, process),
+	};
 	struct seam_callchain *chain;
-	struct seam_resolver_where where = place_of(p, process);
 
+	w->is_made = true;
+	w->stack = l->other_stack;
 	if (p->chain == SEAM_NONE ||
-	    l->profile.stacks.n >= SEAM_LIVE_MAX_STACKS ||
-	    !SEAM_ARRAY_GROW(&l->changes, l->chains.items.n)) {
+	    l->profile.stacks.n >= SEAM_LIVE_MAX_STACKS) {
 		l->n_other++;
-		return l->other_stack;
+		return 0;
 	}
+	if (!SEAM_ARRAY_GROW(&l->changes, l->chains.items.n) ||
+	    !SEAM_ARRAY_GROW(&l->waits_for, l->chains.items.n))
+		return -ENOMEM;
 	chain = &l->chains.items.items[p->chain];
+	w->is_made = !l->waits_for.items[p->chain];
+	w->stack = w->is_made ? chain->stack :
+				l->waits_for.items[p->chain] - 1;
 	if (chain->space == process &&
 	    l->changes.items[p->chain] == n_changes)
-		return chain->stack;
-	chain->stack = seam_resolver_stack(&l->resolver,
-			l->chains.words.items + chain->first, chain->n,
-			&where);
+		return 0;
+	if (!SEAM_ARRAY_RESERVE(&l->located, chain->n))
+		return -ENOMEM;
+	seam_resolver_locate(&l->resolver,
+			     l->chains.words.items + chain->first, chain->n,
+			     &stack.where, l->located.items + l->located.n);
+	l->located.n += chain->n;
+	if (!SEAM_ARRAY_ADD(&l->stacks, stack))
+		return -ENOMEM;
+	w->is_made = false;
+	w->stack = (uint32_t)l->stacks.n - 1;
+	l->waits_for.items[p->chain] = (uint32_t)l->stacks.n;
 	chain->space = process;
 	l->changes.items[p->chain] = n_changes;
-	return chain->stack;
+	return 0;
 }
 
 static int add_sample(struct seam_live *l, const struct live_pending *p)
 {
-	uint32_t thread = thread_of(l, p->pid, p->tid), process, stack;
+	uint32_t thread = thread_of(l, p->pid, p->tid), process;
+	struct live_waiting w = {
+		.pending = (uint32_t)(p - l->pending.items), .thread = thread,
+	};
 
 	if (thread == SEAM_NONE)
 		return -ENOMEM;
 	process = l->profile.threads.items[thread].process;
 	if (l->processes.items[process].is_own)
 		return 0;
-	stack = stack_of(l, p, process);
-	return stack != SEAM_NONE && push(l, p, thread, stack) ? 0 : -ENOMEM;
+	if (find_stack(l, p, process, &w) || !SEAM_ARRAY_ADD(&l->waiting, w))
+		return -ENOMEM;
+	return l->located.n > MAX_LOCATED ? flush(l) : 0;
 }
 
 static int by_time(const void *a, const void *b)
@@ -841,28 +892,25 @@ static void forget_chains(struct seam_live *l)
 		return;
 	seam_callchains_fini(&l->chains);
 	l->chains.max_items = SEAM_LIVE_MAX_CHAINS;
-	l->changes.n = 0;
+	l->changes.n = l->waits_for.n = 0;
 }
 
 int seam_live_step(struct seam_live *l)
 {
 	bool had_sum = l->has_sum;
-	bool is_announced = false;
 	int r = forget_ended(l);
 
 	swap_samples(l, false);
 	l->profile.samples.n = 0;
 	SEAM_ARRAY_SORT(&l->pending, by_time);
-	announce(l, 0, true);
 	for (size_t i = 0; r == 0 && i < l->pending.n; i++) {
 		const struct live_pending *p = &l->pending.items[i];
 
-		if (p->is_sample && !is_announced)
-			announce(l, i, false);
-		is_announced = p->is_sample;
 		r = p->is_sample ? add_sample(l, p) :
 		    apply(l, l->bytes.items + p->record);
 	}
+	if (r == 0)
+		r = flush(l);
 	l->pending.n = l->bytes.n = 0;
 	free_dead(l);
 	forget_chains(l);
@@ -965,6 +1013,10 @@ void seam_live_free(struct seam_live *l)
 	free(l->ids.items);
 	seam_index_fini(&l->by_id);
 	free(l->changes.items);
+	free(l->waits_for.items);
+	free(l->stacks.items);
+	free(l->waiting.items);
+	free(l->located.items);
 	free(l->bytes.items);
 	free(l->pending.items);
 	seam_index_fini(&l->by_sum);
