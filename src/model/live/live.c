@@ -83,6 +83,7 @@ struct seam_live {
 	struct seam_symbols *symbols;
 	struct seam_resolver resolver;
 	struct seam_guest_symbols guest;	/* always empty */
+	struct seam_live_names names;		/* of JIT code */
 	struct seam_callchains chains;
 	SEAM_ARRAY(uint32_t) changes;	/* by chain: of maps, when located */
 	SEAM_ARRAY(uint32_t) waits_for;	/* by chain: of stacks, + 1; 0: none */
@@ -196,6 +197,7 @@ static int init_resolver(struct seam_live *l)
 	l->resolver = (struct seam_resolver) {
 		.profile = &l->profile, .symbols = l->symbols,
 		.guest = &l->guest, .find = find_vma, .context = l,
+		.jit = l->names.sources,
 	};
 	return seam_resolver_init(&l->resolver);
 }
@@ -266,7 +268,8 @@ static uint32_t thread_of(struct seam_live *l, int32_t pid, int32_t tid)
  * The maps of an ended process are used by samples of this step and, if they
  * had to wait for a file, of the next.
  */
-static int end_thread(struct seam_live *l, int32_t pid, int32_t tid)
+static int end_thread(struct seam_live *l, int32_t pid, int32_t tid,
+		      uint64_t ns)
 {
 	struct live_number *thread = number_of(l, pid, tid);
 	struct live_number *process = number_of(l, pid, KEYS_OF_ANY_PID);
@@ -279,7 +282,8 @@ static int end_thread(struct seam_live *l, int32_t pid, int32_t tid)
 	thread->index = SEAM_NONE;
 	if (--l->processes.items[process->index].n_threads)
 		return 0;
-	if (!SEAM_ARRAY_ADD(&l->dying, process->index))
+	if (!SEAM_ARRAY_ADD(&l->dying, process->index) ||
+	    seam_live_names_ended(&l->names, pid, ns))
 		return -ENOMEM;
 	process->index = SEAM_NONE;
 	return 0;
@@ -322,6 +326,10 @@ static int apply_mapping(struct seam_live *l, const struct seam_perf_mapping *m)
 	if (m->build_id)
 		memcpy(module.build_id, m->build_id, m->build_id_size);
 	if (process == SEAM_NONE || module.path == SEAM_NONE ||
+	    (!is_kernel &&
+	     seam_live_names_mapped(&l->names, m->pid, m->filename,
+				    m->prot & PROT_EXEC && module.kind ==
+				    SEAM_MODULE_ANON)) ||
 	    !SEAM_ARRAY_ADD(&l->profile.mappings, (struct seam_mapping) {
 		.start_addr = m->addr, .size = len, .pgoff = m->pgoff,
 		.pid = m->pid, .is_executable = m->prot & PROT_EXEC,
@@ -349,11 +357,14 @@ static int apply_comm(struct seam_live *l, const struct seam_perf_sideband *r)
 	if (r->misc & PERF_RECORD_MISC_COMM_EXEC) {
 		l->processes.items[process].is_own = false;
 		maps_clear(&l->processes.items[process].maps);
+		return seam_live_names_ended(&l->names, r->comm.pid,
+					     r->sample_id.time);
 	}
 	return 0;
 }
 
-static int apply_fork(struct seam_live *l, const struct seam_perf_task *task)
+static int apply_fork(struct seam_live *l, const struct seam_perf_task *task,
+		      uint64_t ns)
 {
 	uint32_t thread, process, parent;
 
@@ -376,7 +387,8 @@ static int apply_fork(struct seam_live *l, const struct seam_perf_task *task)
 	l->profile.threads.items[thread].name =
 		l->profile.processes.items[parent].name;
 	return maps_copy(&l->processes.items[process].maps,
-			 &l->processes.items[parent].maps);
+			 &l->processes.items[parent].maps) ?:
+	       seam_live_names_forked(&l->names, task->ppid, task->pid, ns);
 }
 
 /* BPF programs, which come and go. */
@@ -416,9 +428,10 @@ static int apply(struct seam_live *l, const uint8_t *bytes)
 	case PERF_RECORD_COMM:
 		return apply_comm(l, &r);
 	case PERF_RECORD_FORK:
-		return apply_fork(l, &r.task);
+		return apply_fork(l, &r.task, r.sample_id.time);
 	case PERF_RECORD_EXIT:
-		return end_thread(l, r.task.pid, r.task.tid);
+		return end_thread(l, r.task.pid, r.task.tid,
+				  r.sample_id.time);
 	case PERF_RECORD_KSYMBOL:
 		return apply_ksymbol(l, &r.ksymbol);
 	}
@@ -597,6 +610,16 @@ static struct seam_resolver_where place_of(const struct live_pending *sample,
  * are made at the end of a step: until then a sample has the place of each
  * address in its file, as it was mapped then.
  */
+
+/* Its chains have other names from now on. */
+static void names_changed(void *context, int32_t pid)
+{
+	struct seam_live *l = context;
+	uint32_t process = process_of(l, pid);
+
+	if (process != SEAM_NONE)
+		l->processes.items[process].maps.n_changes++;
+}
 
 /* Make the stacks that are waiting, and add their samples in order. */
 static int flush(struct seam_live *l)
@@ -910,6 +933,8 @@ int seam_live_step(struct seam_live *l)
 		    apply(l, l->bytes.items + p->record);
 	}
 	if (r == 0)
+		r = seam_live_names_update(&l->names, names_changed, l);
+	if (r == 0)
 		r = flush(l);
 	l->pending.n = l->bytes.n = 0;
 	free_dead(l);
@@ -982,7 +1007,8 @@ struct seam_live *seam_live_new(const struct seam_symbols_options *options,
 	l->chains.max_items = SEAM_LIVE_MAX_CHAINS;
 	l->symbols = seam_symbols_new(options);
 	if (!l->symbols || seam_profile_init(&l->profile) ||
-	    add_kernel(l, kernel) || add_other(l))
+	    add_kernel(l, kernel) || add_other(l) ||
+	    seam_live_names_init(&l->names, &l->profile))
 		goto fail;
 	if (init_resolver(l))
 		goto fail;
@@ -1003,6 +1029,7 @@ void seam_live_free(struct seam_live *l)
 	seam_samples_fini(&l->sum);
 	seam_resolver_fini(&l->resolver);
 	seam_callchains_fini(&l->chains);
+	seam_live_names_fini(&l->names);
 	seam_profile_fini(&l->profile);
 	seam_symbols_free(l->symbols);
 	free(l->processes.items);
@@ -1044,6 +1071,11 @@ int seam_live_add_id(struct seam_live *l, uint64_t id, uint32_t event)
 	return SEAM_INDEX_APPEND(&l->by_id, seam_hash_u64(id), &l->ids,
 				 (struct live_id) { id, event }) == SEAM_NONE ?
 	       -ENOMEM : 0;
+}
+
+void seam_live_follow_names(struct seam_live *l, seam_live_owner *owner)
+{
+	l->names.owner = owner;
 }
 
 int seam_live_exclude(struct seam_live *l, int32_t pid)

@@ -198,11 +198,7 @@ int seam_resolver_init(struct seam_resolver *r)
 			.kind = SEAM_MODULE_JIT, .pid = -1,
 			.path = seam_strings_put(&r->profile->strings, "[jit]"),
 		});
-	if (r->jit)
-		r->code_objects = calloc(seam_jit_code_count(r->jit->code),
-					 sizeof(*r->code_objects));
-	return r->jit_module == SEAM_NONE || (r->jit && !r->code_objects) ?
-	       -ENOMEM : 0;
+	return r->jit_module == SEAM_NONE ? -ENOMEM : 0;
 }
 
 void seam_resolver_fini(struct seam_resolver *resolver)
@@ -210,7 +206,7 @@ void seam_resolver_fini(struct seam_resolver *resolver)
 	free(resolver->expected.items);
 	free(resolver->files.items);
 	free(resolver->nameless.items);
-	free(resolver->code_objects);
+	free(resolver->code_objects.items);
 	free(resolver->places.items);
 	free(resolver->frames.items);
 	free(resolver->chain.items);
@@ -580,8 +576,10 @@ static uint32_t code_object(struct seam_resolver *r, uint32_t id)
 	const struct seam_jit_source_file *file =
 		&r->jit->files.items[o->dump];
 
-	if (r->code_objects[id])
-		return r->code_objects[id] - 1;
+	if (!SEAM_ARRAY_GROW(&r->code_objects, (size_t)id + 1))
+		return SEAM_NONE;
+	if (r->code_objects.items[id])
+		return r->code_objects.items[id] - 1;
 	if (!SEAM_ARRAY_ADD(&r->profile->code_objects,
 			    (struct seam_code_object) {
 		.name = seam_strings_put(&r->profile->strings, o->name),
@@ -591,8 +589,8 @@ static uint32_t code_object(struct seam_resolver *r, uint32_t id)
 		.from_ns = o->loaded_ns,
 	    }))
 		return SEAM_NONE;
-	r->code_objects[id] = (uint32_t)r->profile->code_objects.n;
-	return r->code_objects[id] - 1;
+	r->code_objects.items[id] = (uint32_t)r->profile->code_objects.n;
+	return r->code_objects.items[id] - 1;
 }
 
 static const struct seam_place *

@@ -63,7 +63,7 @@ struct seam_resolver {
 	bool all_unknown;		/* keep runs of unknown callers */
 	SEAM_ARRAY(uint64_t) expected;	/* user addresses, sorted, each once */
 	SEAM_ARRAY(uint32_t) files;	/* by module: of symbols, + 1; or 0 */
-	uint32_t *code_objects;		/* by JIT object: of the profile, + 1 */
+	SEAM_ARRAY(uint32_t) code_objects;	/* by JIT object, + 1; or 0 */
 
 	/* places already resolved */
 	SEAM_ARRAY(struct seam_place) places;
