@@ -12,6 +12,7 @@
 #include "cli/recorded.h"
 #include "model/live/live.h"
 #include "record/proc/procfs.h"
+#include "record/proc/target_file.h"
 #include "record/stream.h"
 #include "report/rows.h"
 #include "report/view.h"
@@ -155,6 +156,31 @@ static uint64_t own_cpu_ns(const struct live_top *t, bool has_recorder)
 			sum += one;
 	}
 	return sum;
+}
+
+/* ---- names of JIT code ---- */
+
+/*
+ * Whose files are read while the screen is shown: those of our own user, also of
+ * the one that ran sudo.  Those of others may be on a file system that never
+ * answers; 'seam record' reads them in a helper.
+ */
+static bool owner_of(int32_t pid, struct seam_jit_owner *owner)
+{
+	const char *sudo = geteuid() == 0 ? getenv("SUDO_UID") : NULL;
+	struct seam_target target;
+	bool is_ours = seam_targets_is_of_user(pid, geteuid()) ||
+		       (sudo && seam_targets_is_of_user(pid,
+					(uid_t)strtoul(sudo, NULL, 10)));
+
+	if (!is_ours || seam_target_open(&target, pid, NULL) < 0)
+		return false;
+	*owner = (struct seam_jit_owner) {
+		.pid = pid, .inner_pid = target.inner_pid,
+		.uid = target.uid, .start_ns = target.start_ns,
+	};
+	seam_target_close(&target);
+	return true;
 }
 
 /* ---- one table ---- */
@@ -584,6 +610,7 @@ static int start(struct live_top *t, const struct top_args *args,
 				      t->interval_ns, t->browser != NULL, err);
 	if (r < 0)
 		return r;
+	seam_live_follow_names(t->live, owner_of);
 	find_own(t);
 	seam_live_exclude(t->live, getpid());
 	for (size_t i = 0; i < t->n_own; i++)
@@ -662,8 +689,10 @@ const struct seam_command seam_top_command = {
 		"it prints on the terminal is discarded, and it cannot read "
 		"from it.\n\n"
 		"Names are looked up once for each place, by symbol tables; "
-		"--inline adds inlined functions. Code of JITs has no names "
-		"here, and Lua functions are not known: record them.\n\n"
+		"--inline adds inlined functions. Code of JITs has the names "
+		"that its runtime has written by then to a perf map or a "
+		"jitdump, of processes of the user who runs seam (or sudo). "
+		"Lua functions are not known: record them.\n\n"
 		"It ends with COMMAND or the last of the processes, with 'q', "
 		"or Ctrl-C; a COMMAND is terminated then. The exit status is "
 		"that of COMMAND, 0 if the user ended it, 3 if samples were "
