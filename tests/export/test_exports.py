@@ -19,6 +19,7 @@ sys.path.insert(0, os.path.join(ROOT, "tests", "cli"))
 
 import read_exports
 import tap
+import viewers
 
 SEAM, MADE = sys.argv[1:3]
 CORPUS = os.environ["SEAM_CORPUS"]
@@ -297,24 +298,14 @@ def test_what_a_format_cannot_hold_is_one_line():
         assert left or form in ("firefox", "perfetto"), form
 
 
-def test_go_tool_pprof_reads_the_same_weights():
-    if not shutil.which("go"):
-        raise tap.Skip("go is not installed")
-    folder, wanted = made("all")
-    done = subprocess.run(["go", "tool", "pprof", "-raw", f"{folder}/pprof"],
-                          capture_output=True, text=True, check=True,
-                          env={**os.environ, "HOME": FOLDER}, timeout=60)
-    types = re.search(r"Samples:\n(.*)\n", done.stdout)[1].split()
-    rows = re.findall(r"^ *([\d ]+):[ \d]*$", done.stdout, re.M)
-    values = [[int(v) for v in row.split()] for row in rows]
-    assert types[-1] == "cpu-clock/nanoseconds[dflt]", types
-    for i, name in enumerate(types):
-        event = name.split("/")[0]
-        if event not in wanted:
-            continue
-        total = sum(weight for stacks in wanted[event].values()
-                    for _, weight in stacks.values())
-        assert sum(row[i] for row in values) == total, name
+def go_reads(name):
+    def test():
+        if not shutil.which("go"):
+            raise tap.Skip("go is not installed")
+        folder, wanted = made(name)
+        compare("go tool pprof", viewers.read_go_pprof(f"{folder}/pprof"),
+                wanted)
+    return f"go tool pprof reads the stacks of the profile '{name}'", test
 
 
 def main():
@@ -323,6 +314,7 @@ def main():
     tests += [equal_of_recording(name, words) for name in RECORDINGS
               for words in (SELECTIONS if "lua" in name else ((),))]
     tests += [equal_of_recording(name, ()) for name in xray_logs()]
+    tests += [go_reads(name) for name in MADE_NAMES]
     status = tap.run(tests + tap.promises(globals()))
     shutil.rmtree(FOLDER, ignore_errors=True)
     return status
