@@ -10,9 +10,11 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 ROOT = os.environ["SEAM_SOURCE"]
 sys.path.insert(0, os.path.join(ROOT, "tests", "cli"))
@@ -273,6 +275,30 @@ def test_a_recording_of_waits_has_them_in_all_formats():
         "for i in 1 2 3; do sleep 0.02; done; : | cat")
     assert "off-cpu" in events_of(path), events_of(path)
     equal_of_recording(path, ())[1]()
+
+
+def test_a_recording_that_is_still_written_has_its_waits_in_all_formats():
+    live, copy = (os.path.join(FOLDER, n) for n in ("live.seam", "copy.seam"))
+    with subprocess.Popen(
+            [SEAM, "record", "-q", "--off-cpu", "-o", live, "--", "sh", "-c",
+             "while sleep 0.01; do : | cat; done"]) as recorder:
+        try:
+            for _ in range(1000):
+                time.sleep(0.02)
+                if b'"off-cpu"' in run(SEAM, "report", "--json", live,
+                                       status=(0, 1, 3)).stdout:
+                    break
+            for form in FORMATS:
+                out = os.path.join(FOLDER, "out")
+                run(SEAM, "convert", "--to", form, "-o", out, live,
+                    status=(3,))
+                stacks, _ = read(form, out)
+                assert stacks["off-cpu"], form
+            shutil.copytree(live, copy,     # it grows no more
+                            ignore=shutil.ignore_patterns("*.part"))
+        finally:
+            recorder.send_signal(signal.SIGINT)
+    equal_of_recording(copy, ())[1]()
 
 
 def test_one_event_or_thread_is_selected():
