@@ -135,8 +135,8 @@ const struct seam_count_row seam_count_rows[SEAM_N_COUNTS] = {
 	NUMBER(OFF_CPU_MIN_NS, "off_cpu", "min_ns"),
 	NUMBER(OFF_CPU_FROM_NS, "off_cpu", "from_ns"),
 	ROW(OFF_CPU_SPENT, "off_cpu", "limited",
-	    .line = "time* stacks of waits were left out: more than 5000 "
-		"waits a second on a CPU"),
+	    .line = "time* stacks were not recorded at switches, but read "
+		"in long waits: more than 3000 waits a second on a CPU"),
 	NUMBER(OFF_CPU_READ, "off_cpu", "read"),
 	NUMBER(OFF_CPU_RAN, "off_cpu", "ran"),
 	ROW(OFF_CPU_OVER_RATE, "off_cpu", "over_rate",

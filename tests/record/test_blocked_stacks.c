@@ -242,18 +242,24 @@ UNIT_TEST_WITH(a_thread_that_is_attached_to_is_read_once, set_up, tear_down)
 	assert_null(seam_blocked_stacks_next(&blocked));
 }
 
-UNIT_TEST_WITH(with_samples_of_switches_only_attached_threads_are_read, set_up,
-	       tear_down)
+UNIT_TEST_WITH(a_wait_that_the_kernel_sampled_is_not_read, set_up, tear_down)
 {
-	blocked.only_attached = true;
+	blocked.has_samples = true;
+	seam_blocked_stacks_sample(&blocked, child, child);
 	SWITCH(&blocked, child, before(), true, false);
 	assert_null(seam_blocked_stacks_next(&blocked));
 	assert_int_equal(seam_blocked_stacks_wait_ms(&blocked, 100), 100);
-	seam_blocked_stacks_attach(&blocked, child, child, before());
+	/* the next one has no sample: beyond the budget */
+	SWITCH(&blocked, child, before(), false, false);
+	SWITCH(&blocked, child, before(), true, false);
 	assert_int_equal(seam_blocked_stacks_wait_ms(&blocked, 100), 1);
 	assert_non_null(seam_blocked_stacks_next(&blocked));
+	/* one that could run still had a sample of its own */
+	seam_blocked_stacks_sample(&blocked, child, child);
+	SWITCH(&blocked, child, before(), true, true);
+	SWITCH(&blocked, child, before(), false, false);
 	SWITCH(&blocked, child, before(), true, false);
-	assert_null(seam_blocked_stacks_next(&blocked));
+	assert_non_null(seam_blocked_stacks_next(&blocked));
 }
 
 /* Process 1 waits, as everybody may see. */

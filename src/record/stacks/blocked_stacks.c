@@ -32,6 +32,7 @@ struct seam_blocked_thread {
 	bool is_due;			/* it is in the list */
 	bool is_refused;
 	bool is_attached;		/* and had no SWITCH record yet */
+	bool has_stack;			/* of the wait that begins next */
 	uint64_t out_ns;		/* the wait that is not read yet */
 	int syscall_fd, schedstat_fd, pagemap_fd;	/* 0: not open */
 };
@@ -106,6 +107,7 @@ static void add_wait(struct seam_blocked_stacks *b,
 {
 	t->out_ns = time_ns;
 	join_list(b, t);
+	b->had_switch = true;
 }
 
 void seam_blocked_stacks_attach(struct seam_blocked_stacks *b, uint32_t pid,
@@ -121,21 +123,28 @@ void seam_blocked_stacks_attach(struct seam_blocked_stacks *b, uint32_t pid,
 	add_wait(b, t, time_ns);
 }
 
+void seam_blocked_stacks_sample(struct seam_blocked_stacks *b, uint32_t pid,
+				uint32_t tid)
+{
+	if (b->threads && tid)
+		slot_of(b, pid, tid)->has_stack = true;
+}
+
 void seam_blocked_stacks_switch(struct seam_blocked_stacks *b, uint32_t pid,
 				uint32_t tid, uint64_t time_ns, bool is_out,
 				bool is_preempt)
 {
 	struct seam_blocked_thread *t;
 
-	if (!b->threads || !tid ||
-	    (b->only_attached && thread_of(b, tid)->tid != tid))
+	if (!b->threads || !tid)
 		return;
-	b->had_switch = true;
+	/* a wait that is to be read may follow: mostly none does of samples */
+	b->had_switch |= !b->has_samples;
 	t = slot_of(b, pid, tid);
 	leave_list(b, t);
-	t->is_attached = false;
-	if (is_out && !is_preempt && !t->is_refused && !b->only_attached)
+	if (is_out && !is_preempt && !t->is_refused && !t->has_stack)
 		add_wait(b, t, time_ns);
+	t->is_attached = t->has_stack = false;
 }
 
 void seam_blocked_stacks_sideband(struct seam_blocked_stacks *b,
@@ -428,7 +437,7 @@ int seam_blocked_stacks_wait_ms(struct seam_blocked_stacks *b, int wait_ms)
 	int ms = b->min_ns > SEAM_NS_PER_MS * LONGEST_WAIT_MS ?
 		 LONGEST_WAIT_MS : (int)(b->min_ns / SEAM_NS_PER_MS);
 
-	if (!b->threads || (b->only_attached && !b->first))
+	if (!b->threads || (b->has_samples && !b->had_switch && !b->first))
 		return wait_ms;
 	/* after a switch there may be others; longer the longer there is none */
 	if (!b->had_switch && !b->first)
