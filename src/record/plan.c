@@ -562,7 +562,8 @@ static int add_switch_stack(struct seam_session *s, struct seam_err *err)
 {
 	struct seam_event *event;
 
-	if (!s->options->off_cpu.is_used || !may_sample_kernel())
+	if (!s->options->off_cpu.is_used || !may_sample_kernel() ||
+	    s->options->call_graph == SEAM_CALL_GRAPH_NONE)
 		return 0;
 	event = seam_event_list_push(&s->events);
 	if (!event)

@@ -105,6 +105,9 @@ UNIT_TEST(an_aligned_stack_has_a_height_with_a_rest)
 	assert_int_equal(HEIGHT(PROLOGUE PUSH_RBX ALIGN_32 SUB_40 CALL,
 				LEAVE_RET, &align), 0x48);
 	assert_int_equal(align, 32);
+	/* and rsp, -512: each place would be tried */
+	assert_int_equal(HEIGHT(PROLOGUE "\x48\x81\xe4\x00\xfe\xff\xff" CALL,
+				LEAVE_RET, &align), SIZE_MAX);
 	/* lea r10, [rsp + 8]; and; push [r10 - 8]: aligned before rbp is set */
 	is_fixed(HEIGHT("\x4c\x8d\x54\x24\x08" ALIGN_32 "\x41\xff\x72\xf8"
 			PROLOGUE "\x41\x52" SUB_40 CALL,

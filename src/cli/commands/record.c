@@ -139,7 +139,7 @@ static const struct seam_option options[] = {
 	       "this, in nanoseconds: off-cpu, while a thread was blocked, and "
 	       "preempted, while it could run and had no CPU. Waits shorter "
 	       "than MIN, such as 100us (1ms), are added up, by thread. Of "
-	       "more than 3000 waits a second on a CPU only some have a stack; "
+	       "more than 2000 waits a second on a CPU only some have a stack; "
 	       "times are exact. The stacks of others, and without that right "
 	       "of all, that wait for MIN or longer are read from outside "
 	       "while they wait, as far as the kernel lets the user read them "

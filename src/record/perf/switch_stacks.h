@@ -22,7 +22,7 @@
 #include "record/perf/sources.h"
 
 enum {
-	SEAM_SWITCH_STACKS_HZ = 3000,	/* of a ring */
+	SEAM_SWITCH_STACKS_HZ = 2000,	/* of a ring */
 	SEAM_SWITCH_STACK_NS = 1000000000 / SEAM_SWITCH_STACKS_HZ,
 };
 

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 #ifdef __x86_64__
@@ -183,6 +184,7 @@ static int open_file(const struct seam_blocked_thread *t, const char *name)
 static int open_files(struct seam_blocked_stacks *b,
 		      struct seam_blocked_thread *t)
 {
+	struct stat owner;
 	int error;
 
 	if (t->syscall_fd)
@@ -190,13 +192,15 @@ static int open_files(struct seam_blocked_stacks *b,
 	t->syscall_fd = open_file(t, "syscall");
 	t->schedstat_fd = t->syscall_fd < 0 ? -1 : open_file(t, "schedstat");
 	t->pagemap_fd = t->schedstat_fd < 0 ? -1 : open_file(t, "pagemap");
-	if (t->pagemap_fd >= 0) {
+	error = t->pagemap_fd < 0 || fstat(t->syscall_fd, &owner) < 0 ? errno :
+		owner.st_uid != geteuid() ? EPERM : 0;
+	if (!error) {
 		b->n_open++;
 		return 0;
 	}
-	error = errno;
 	seam_file_close_fd(t->syscall_fd);
 	seam_file_close_fd(t->schedstat_fd);
+	seam_file_close_fd(t->pagemap_fd);
 	t->syscall_fd = t->schedstat_fd = t->pagemap_fd = 0;
 	return error;
 }

@@ -28,6 +28,9 @@
  *
  * What may be read is up to the kernel: a process of the same user, dumpable,
  * and as Yama allows.  A refusal is counted, and the thread not tried again.
+ * A recorder that may read the processes of other users does not: between steps 2
+ * and 3 another thread of a process may map memory that never comes, and the
+ * recorder would wait for it.
  *
  * Threads that ran before the recording may wait all the time, without any
  * SWITCH record: they are read as if they had lost their CPU when the recording
