@@ -110,7 +110,7 @@ static const char *leaf(size_t i)
 
 static size_t step(void)
 {
-	assert_int_equal(seam_live_step(live), 0);
+	assert_int_equal(seam_live_step(live, 0), 0);
 	return seam_live_profile(live)->samples.n;
 }
 
