@@ -357,7 +357,7 @@ UNIT_TEST_WITH(damaged_records_are_counted, set_up, tear_down)
 UNIT_TEST(maps_are_those_of_an_array)
 {
 	enum { N_PAGES = 64, N_STEPS = 4000 };
-	struct live_maps maps = { .n_changes = 0 };
+	struct seam_live_maps maps = { .n_changes = 0 };
 	int truth[N_PAGES];
 
 	srand(1);
@@ -370,11 +370,11 @@ UNIT_TEST(maps_are_those_of_an_array)
 			.mapping = (uint32_t)i,
 		};
 
-		assert_int_equal(maps_add(&maps, &vma), 0);
+		assert_int_equal(seam_live_maps_add(&maps, &vma), 0);
 		for (int k = begin; k < end; k++)
 			truth[k] = i;
 		for (uint64_t k = 0; k < N_PAGES; k++) {
-			size_t at = maps_at(&maps, k);
+			size_t at = seam_live_maps_at(&maps, k);
 			bool is_in = at < maps.vmas.n &&
 				     maps.vmas.items[at].begin <= k;
 
@@ -383,7 +383,7 @@ UNIT_TEST(maps_are_those_of_an_array)
 				truth[k]);
 		}
 	}
-	maps_clear(&maps);
+	seam_live_maps_clear(&maps);
 }
 
 UNIT_MAIN(NULL, NULL, NULL, NULL)

@@ -171,8 +171,8 @@ static uint64_t own_cpu_ns(const struct live_top *t, bool has_recorder)
 /* ---- names of JIT code ---- */
 
 /*
- * Whose files are read while the screen is shown: those of our own user, also of
- * the one that ran sudo.  Those of others may be on a file system that never
+ * Whose files are read while the screen is shown: those of our own user, also
+ * of the one that ran sudo.  Those of others may be on a file system that never
  * answers; 'seam record' reads them in a helper.
  */
 static bool owner_of(int32_t pid, struct seam_jit_owner *owner)
@@ -485,7 +485,8 @@ static int take_tick(struct live_top *t, const struct seam_stream_tick *tick)
 	return 0;
 }
 
-static int take_message(struct live_top *t, const struct seam_stream_header *header,
+static int take_message(struct live_top *t,
+			const struct seam_stream_header *header,
 			struct seam_bytes body)
 {
 	struct seam_stream_event event;
@@ -640,7 +641,8 @@ static int exit_status(const struct live_top *t)
 }
 
 /* 0 or -errno: the screen, if there is to be one. */
-static int open_screen(struct live_top *t, const char *title, struct seam_err *err)
+static int open_screen(struct live_top *t, const char *title,
+		       struct seam_err *err)
 {
 	if (t->args->json || t->args->once || !isatty(STDOUT_FILENO) ||
 	    !isatty(STDIN_FILENO))

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "model/live/live_maps.h"
 #include "model/live/live_waits.h"
 #include "model/perf/resolver.h"
 #include "wire/perf/perf_record.h"
@@ -19,8 +20,6 @@
 #define OTHER "[other]"
 
 enum {
-	/* Of one process: the least that a record may be for. */
-	MAX_VMAS = 16384,
 	MAX_PENDING_BYTES = 64 << 20,	/* side-band of one step */
 	MAX_PENDING = 1 << 21,		/* samples of one step */
 	MAX_MAPPINGS = 1 << 20,		/* of all processes */
@@ -28,15 +27,9 @@ enum {
 	KEYS_OF_ANY_PID = -1,
 };
 
-/* What is mapped in a process, ascending. */
-struct live_maps {
-	SEAM_ARRAY(struct seam_vma) vmas;
-	uint32_t n_changes;
-};
-
 /* By process of the profile. */
 struct live_process {
-	struct live_maps maps;
+	struct seam_live_maps maps;
 	uint32_t n_threads;		/* that live */
 	bool is_own;			/* excluded */
 };
@@ -107,7 +100,7 @@ struct seam_live {
 	SEAM_ARRAY(struct live_stack) stacks;
 	SEAM_ARRAY(struct live_waiting) waiting;
 	SEAM_ARRAY(struct seam_located) located;
-	struct live_maps kernel;
+	struct seam_live_maps kernel;
 	struct seam_vma found;		/* by find_vma() */
 	SEAM_ARRAY(struct live_process) processes;
 	SEAM_ARRAY(struct live_number) numbers;
@@ -139,71 +132,14 @@ static uint32_t put(struct seam_live *l, const char *text)
 
 /* ---- maps ---- */
 
-static void maps_clear(struct live_maps *maps)
-{
-	free(maps->vmas.items);
-	maps->vmas.items = NULL;
-	maps->vmas.n = maps->vmas.cap = 0;
-	maps->n_changes++;
-}
-
-static int maps_copy(struct live_maps *to, const struct live_maps *from)
-{
-	maps_clear(to);
-	return SEAM_ARRAY_EXTEND(&to->vmas, from->vmas.items, from->vmas.n) ?
-	       0 : -ENOMEM;
-}
-
-/* The first vma that ends after @addr. */
-static size_t maps_at(const struct live_maps *maps, uint64_t addr)
-{
-	const struct seam_vma *vmas = maps->vmas.items;
-
-	return SEAM_ARRAY_SEARCH(i, maps->vmas.n, vmas[i].end <= addr);
-}
-
-/* Put @vma over what is there, of which parts before and after may be left. */
-static int maps_add(struct live_maps *maps, const struct seam_vma *vma)
-{
-	size_t first = maps_at(maps, vma->begin), last = first, n_left = 0;
-	struct seam_vma left[2];
-	struct seam_vma *vmas = maps->vmas.items;
-
-	while (last < maps->vmas.n && vmas[last].begin < vma->end)
-		last++;
-	/* a neighbour that reaches beyond keeps its part */
-	if (last > first && vmas[first].begin < vma->begin) {
-		left[n_left] = vmas[first];
-		left[n_left++].end = vma->begin;
-	}
-	if (last > first && vmas[last - 1].end > vma->end) {
-		left[n_left] = vmas[last - 1];
-		left[n_left++].begin = vma->end;
-	}
-	if (maps->vmas.n - (last - first) + n_left + 1 > MAX_VMAS)
-		return 0;
-	if (!SEAM_ARRAY_RESERVE(&maps->vmas, 3))
-		return -ENOMEM;
-	vmas = maps->vmas.items;
-	memmove(vmas + first + n_left + 1, vmas + last,
-		(maps->vmas.n - last) * sizeof(*vmas));
-	maps->vmas.n += n_left + 1 - (last - first);
-	for (size_t i = 0; i < n_left; i++)
-		vmas[first + (left[i].begin < vma->begin ? 0 : n_left)] =
-			left[i];
-	vmas[first + (n_left && left[0].begin < vma->begin)] = *vma;
-	maps->n_changes++;
-	return 0;
-}
-
 /* For the resolver: space is the process. */
 static const struct seam_vma *find_vma(void *context, bool is_kernel,
 				       uint32_t space, uint64_t addr)
 {
 	struct seam_live *l = context;
-	const struct live_maps *maps = is_kernel ? &l->kernel :
+	const struct seam_live_maps *maps = is_kernel ? &l->kernel :
 				       &l->processes.items[space].maps;
-	size_t i = maps_at(maps, addr);
+	size_t i = seam_live_maps_at(maps, addr);
 
 	if (i == maps->vmas.n || maps->vmas.items[i].begin > addr)
 		return NULL;
@@ -317,7 +253,8 @@ static int end_thread(struct seam_live *l, int32_t pid, int32_t tid,
 static void free_dead(struct seam_live *l)
 {
 	for (size_t i = 0; i < l->dead.n; i++)
-		maps_clear(&l->processes.items[l->dead.items[i]].maps);
+		seam_live_maps_clear(
+			&l->processes.items[l->dead.items[i]].maps);
 	l->dead.n = 0;
 	(void)SEAM_ARRAY_EXTEND(&l->dead, l->dying.items, l->dying.n);
 	l->dying.n = 0;
@@ -346,7 +283,8 @@ static int apply_mapping(struct seam_live *l, const struct seam_perf_mapping *m)
 	};
 
 	/* of the kernel's text all addresses are, without a mapping */
-	if (!len || vma.mapping >= MAX_MAPPINGS || (is_kernel && strncmp(m->filename, "[kernel", 7) == 0))
+	if (!len || vma.mapping >= MAX_MAPPINGS ||
+	    (is_kernel && strncmp(m->filename, "[kernel", 7) == 0))
 		return 0;
 	if (m->build_id)
 		memcpy(module.build_id, m->build_id, m->build_id_size);
@@ -362,7 +300,7 @@ static int apply_mapping(struct seam_live *l, const struct seam_perf_mapping *m)
 	    }) ||
 	    l->profile.mappings.items[vma.mapping].module == SEAM_NONE)
 		return -ENOMEM;
-	return maps_add(is_kernel ? &l->kernel :
+	return seam_live_maps_add(is_kernel ? &l->kernel :
 			&l->processes.items[process].maps, &vma);
 }
 
@@ -381,7 +319,7 @@ static int apply_comm(struct seam_live *l, const struct seam_perf_sideband *r)
 		l->profile.processes.items[process].name = name;
 	if (r->misc & PERF_RECORD_MISC_COMM_EXEC) {
 		l->processes.items[process].is_own = false;
-		maps_clear(&l->processes.items[process].maps);
+		seam_live_maps_clear(&l->processes.items[process].maps);
 		return seam_live_names_ended(&l->names, r->comm.pid,
 					     r->sample_id.time);
 	}
@@ -411,7 +349,7 @@ static int apply_fork(struct seam_live *l, const struct seam_perf_task *task,
 	l->profile.processes.items[process].parent = parent;
 	l->profile.threads.items[thread].name =
 		l->profile.processes.items[parent].name;
-	return maps_copy(&l->processes.items[process].maps,
+	return seam_live_maps_copy(&l->processes.items[process].maps,
 			 &l->processes.items[parent].maps) ?:
 	       seam_live_names_forked(&l->names, task->ppid, task->pid, ns);
 }
@@ -434,7 +372,7 @@ static int apply_ksymbol(struct seam_live *l,
 		.function = put(l, symbol->name),
 	    }))
 		return -ENOMEM;
-	return maps_add(&l->kernel, &vma);
+	return seam_live_maps_add(&l->kernel, &vma);
 }
 
 static int apply(struct seam_live *l, const uint8_t *bytes)
@@ -442,7 +380,8 @@ static int apply(struct seam_live *l, const uint8_t *bytes)
 	struct seam_perf_record record = seam_perf_record_at(bytes);
 	struct seam_perf_sideband r;
 
-	if (seam_perf_sideband_read(&l->events[0].attr, SEAM_NATIVE, &record, &r)) {
+	if (seam_perf_sideband_read(&l->events[0].attr, SEAM_NATIVE, &record,
+				    &r)) {
 		l->n_damaged++;
 		return 0;
 	}
@@ -885,7 +824,7 @@ static void number_kept(const struct seam_live *l, struct kept_ids *ids)
 }
 
 /* Number the mappings of @maps that have no number yet. */
-static void keep_mappings(struct live_maps *maps, struct kept_ids *ids,
+static void keep_mappings(struct seam_live_maps *maps, struct kept_ids *ids,
 			  uint32_t *n)
 {
 	for (size_t i = 0; i < maps->vmas.n; i++) {
@@ -969,7 +908,7 @@ static void move_processes(struct seam_live *l, const struct kept_ids *ids)
 		struct seam_process process = p->processes.items[i];
 
 		if (i && !to[i]) {
-			maps_clear(&l->processes.items[i].maps);
+			seam_live_maps_clear(&l->processes.items[i].maps);
 			continue;
 		}
 		if (process.parent != SEAM_NONE)
@@ -1182,8 +1121,8 @@ void seam_live_free(struct seam_live *l)
 	if (!l)
 		return;
 	for (size_t i = 0; i < l->processes.n; i++)
-		maps_clear(&l->processes.items[i].maps);
-	maps_clear(&l->kernel);
+		seam_live_maps_clear(&l->processes.items[i].maps);
+	seam_live_maps_clear(&l->kernel);
 	swap_samples(l, false);
 	seam_samples_fini(&l->sum);
 	seam_resolver_fini(&l->resolver);

@@ -17,11 +17,11 @@
  * time to time: in the sum their samples are those of "[other]" then.
  *
  * With the events of --off-cpu (wire/perf/wait_events.h) the profile has the
- * events off-cpu and preempted, whose samples are waits, and thread_times.  Each
- * wait has a sample of the first event too, that counts nothing: rows of that
- * event are then of all threads and functions.
+ * events off-cpu and preempted, whose samples are the parts of waits that are in
+ * each step, and thread_times.  Each wait has a sample of the first event too,
+ * that counts nothing: rows of that event are then of all threads and functions.
  *
- * Names of JIT code are those that its runtime has written when a step begins
+ * Names of JIT code are those that its runtime has written when a step ends
  * (live_names.h).  Left out: Lua functions are not known.
  *
  * Threads: one.
@@ -75,8 +75,8 @@ int seam_live_take(struct seam_live *live, struct seam_bytes records);
 
 /*
  * What has come since the last call becomes the samples of the profile, and
- * waits that go on at @now_ns are counted up to then.  0 or -ENOMEM.  Cost: the names of places that are new, a look-up in a hash for
- * each sample.
+ * waits that go on at @now_ns are counted up to then.  0 or -ENOMEM.  Cost: the
+ * names of places that are new, a look-up in a hash for each sample.
  */
 int seam_live_step(struct seam_live *live, uint64_t now_ns);
 

@@ -3,8 +3,8 @@
  * live_waits.h - how long threads ran and waited, step by step
  *
  * By switches, as model/perf/switches.h, for a recording that goes on: a wait
- * that has not ended counts with what it had in each step, so that the steps add
- * up to the time.  A thread's first record begins its time; what was lost is
+ * that has not ended counts with what it had in each step, so that the steps
+ * add up to the time.  A thread's first record begins its time; what was lost is
  * not known here: the caller counts lost records.
  *
  * Threads are numbers of the caller, stacks are values of the caller.
