@@ -196,20 +196,20 @@ static bool owner_of(int32_t pid, struct seam_jit_owner *owner)
 /* ---- one table ---- */
 
 /* The rows of an interval; and, with --off-cpu, those of waits. */
-struct table {
+struct top_table {
 	struct seam_selected selected;
 	struct seam_rows rows, off;
 	bool has_off;
 };
 
 /* The selection of everything; 0 or -ENOMEM. */
-static int make_table(const struct live_top *t, struct table *table)
+static int make_table(const struct live_top *t, struct top_table *table)
 {
 	const struct seam_profile *p = seam_live_profile(t->live);
 	struct seam_selection selection;
 	int r;
 
-	*table = (struct table) { 0 };
+	*table = (struct top_table) { 0 };
 	seam_selection_init(&selection);
 	r = seam_selected_init(&table->selected, p, &selection, NULL);
 	if (r)
@@ -222,7 +222,7 @@ static int make_table(const struct live_top *t, struct table *table)
 	return r;
 }
 
-static void free_table(struct table *table)
+static void free_table(struct top_table *table)
 {
 	seam_rows_fini(&table->off);
 	seam_rows_fini(&table->rows);
@@ -231,7 +231,7 @@ static void free_table(struct table *table)
 }
 
 /* How long threads were blocked in what the row is of. */
-static uint64_t off_ns(const struct table *table, const struct seam_row *row)
+static uint64_t off_ns(const struct top_table *table, const struct seam_row *row)
 {
 	const struct seam_row *off = table->has_off ?
 		seam_rows_same(&table->off, &table->rows, row) : NULL;
@@ -240,7 +240,7 @@ static uint64_t off_ns(const struct table *table, const struct seam_row *row)
 }
 
 /* The times of a row by thread; NULL: it is none, or they are not known. */
-static const struct seam_thread_time *time_of(const struct table *table,
+static const struct seam_thread_time *time_of(const struct top_table *table,
 					      const struct seam_row *row)
 {
 	const struct seam_profile *p = table->rows.profile;
@@ -276,7 +276,7 @@ static void describe(const struct live_top *t, const struct interval *of,
 		 seam_format_count(lost, of->n_lost), 100 * of->own_cpus);
 }
 
-static void print_row(const struct live_top *t, const struct table *table,
+static void print_row(const struct live_top *t, const struct top_table *table,
 		      const struct seam_row *row)
 {
 	const struct seam_rows *rows = &table->rows;
@@ -314,7 +314,7 @@ static void print_row(const struct live_top *t, const struct table *table,
 static void print_table(const struct live_top *t, const struct interval *of)
 {
 	size_t n = t->args->n_rows ? t->args->n_rows : SIZE_MAX;
-	struct table table;
+	struct top_table table;
 	char text[256];
 
 	describe(t, of, text, sizeof(text));
@@ -333,7 +333,7 @@ static void print_table(const struct live_top *t, const struct interval *of)
 	fflush(stdout);
 }
 
-static void json_times(struct seam_json *j, const struct table *table,
+static void json_times(struct seam_json *j, const struct top_table *table,
 		       const struct seam_row *row)
 {
 	const struct seam_thread_time *time = time_of(table, row);
@@ -351,7 +351,7 @@ static void json_rows(const struct live_top *t, struct seam_json *j)
 	enum seam_by key = seam_by_key(t->by, 0);
 	size_t n = t->args->n_rows ? t->args->n_rows : SIZE_MAX;
 	char text[SEAM_ROW_TEXT];
-	struct table table;
+	struct top_table table;
 	const struct seam_rows *rows = &table.rows;
 
 	seam_json_open(j, "rows", '[');
