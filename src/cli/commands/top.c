@@ -231,7 +231,8 @@ static void free_table(struct top_table *table)
 }
 
 /* How long threads were blocked in what the row is of. */
-static uint64_t off_ns(const struct top_table *table, const struct seam_row *row)
+static uint64_t off_ns(const struct top_table *table,
+		       const struct seam_row *row)
 {
 	const struct seam_row *off = table->has_off ?
 		seam_rows_same(&table->off, &table->rows, row) : NULL;
