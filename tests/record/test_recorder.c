@@ -33,8 +33,8 @@ static void record(void)
 
 	snprintf(output, sizeof(output), "%s/true.seam", folder);
 	assert_int_equal(seam_record(&options, &result, &err), 0);
-	assert_true(result.command_ended);
-	assert_int_equal(result.wait_status, 0);
+	assert_true(result.command.has_ended);
+	assert_int_equal(result.command.wait_status, 0);
 	assert_int_equal(access(output, R_OK | X_OK), 0);
 	seam_record_result_fini(&result);
 }
