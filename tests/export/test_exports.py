@@ -202,9 +202,14 @@ def test_perfetto_has_clocks_life_times_losses_and_arguments():
     assert all(p.trace_packet_defaults.timestamp_clock_id ==
                read_exports.CLOCK_MONOTONIC for p in trace.packet
                if p.has("trace_packet_defaults"))
-    assert [(p.timestamp, p.perf_sample.kernel_records_lost)
-            for p in trace.packet
-            if p.perf_sample.kernel_records_lost] == [(4000000, 12)]
+    lost = [p for p in trace.packet if p.perf_sample.kernel_records_lost]
+    assert [(p.timestamp, p.perf_sample.kernel_records_lost,
+             p.perf_sample.has("pid")) for p in lost] == [(4000000, 12, False)]
+    timebases = [p.trace_packet_defaults.perf_sample_defaults.timebase
+                 for p in trace.packet
+                 if p.trace_packet_defaults.has("perf_sample_defaults")]
+    assert [(t.name, t.counter) for t in timebases] == [
+        ("cpu-clock", 1), ("page-faults", read_exports.ABSENT)]
     assert (1000000, "lost", "what", "12 records, ring full (cpu-clock)") in \
         annotations(trace)
     assert (2100000, "off-cpu", "reason", "do_poll") in annotations(trace)
