@@ -6,13 +6,13 @@
  * exact; a quantile is the call of the nearest rank in a histogram with 16
  * buckets for each power of two (src/model/xray/account.h has the error).
  */
-import { NONE, type Profile } from "../profile";
+import { NONE } from "../profile";
 import { callsByFunction, callWaits, hasWaits, outermostCalls }
 	from "./call_index";
 import type { Chosen } from "./chosen";
 import { chosenCalls } from "./sums";
 
-const STEPS = 16;
+const STEPS = 16;	/* buckets of an octave */
 const OCTAVES = 61;
 
 /* The bucket of @ns, and the least length in a bucket. */
@@ -63,8 +63,9 @@ function addLength(l: Lengths, ns: number): void {
 }
 
 function clear(l: Lengths): void {
+	/* octaves are whole */
 	if (l.last >= 0)
-		l.buckets.fill(0, l.first, l.last + 1);
+		l.buckets.fill(0, l.first & ~15, (l.last | 15) + 1);
 	Object.assign(l, { ...noLengths(), buckets: l.buckets });
 }
 
@@ -150,70 +151,114 @@ function wantedCalls(chosen: Chosen): Uint8Array {
 	return has;
 }
 
-/* The row of @func, whose chosen calls are @rows. */
-function figures(profile: Profile, rows: Uint32Array, has: Uint8Array,
-		 l: Lengths): Record<Figure, number> {
-	const { duration, self } = profile.calls;
-	const outer = outermostCalls(profile);
-	const waits = hasWaits(profile) ? callWaits(profile) : null;
-	const row = {} as Record<Figure, number>;
+/*
+ * Histograms of all functions.  A function has buckets of an octave only where
+ * a call of it is so long.
+ */
+interface Octaves {
+	of: Uint32Array;	/* by function and octave: block; 0: none */
+	blocks: Uint32Array;	/* of STEPS buckets */
+	n: number;
+}
 
-	clear(l);
+function blockOf(octaves: Octaves, at: number): number {
+	if (octaves.of[at] === 0) {
+		if ((octaves.n + 1) * STEPS > octaves.blocks.length) {
+			const more = new Uint32Array(2 *
+				octaves.blocks.length);
+
+			more.set(octaves.blocks);
+			octaves.blocks = more;
+		}
+		octaves.of[at] = octaves.n++;
+	}
+	return octaves.of[at]!;
+}
+
+type Figures = Record<Figure, Float64Array>;
+
+/* By function everything but the quantiles. */
+function addUp(chosen: Chosen, octaves: Octaves): Figures {
+	const { profile } = chosen, { calls, functions } = profile;
+	const has = wantedCalls(chosen), outer = outermostCalls(profile);
+	const waits = hasWaits(profile) ? callWaits(profile) : null;
+	const f = {} as Figures;
+
 	for (const figure of FIGURES)
-		row[figure] = 0;
-	for (const i of rows) {
+		f[figure] = new Float64Array(functions.n);
+	f.min.fill(Infinity);
+	for (let i = 0; i < calls.n; i++) {
 		if (!has[i])
 			continue;
-		addLength(l, duration[i]!);
-		row.self += self[i]!;
-		row.total += outer[i] ? duration[i]! : 0;
+		const func = calls.func[i]!, ns = calls.duration[i]!;
+		const bucket = bucketOf(ns);
+
+		octaves.blocks[blockOf(octaves, func * OCTAVES +
+			(bucket >>> 4)) * STEPS + (bucket & 15)]!++;
+		f.count[func]!++;
+		f.sum[func]! += ns;
+		f.self[func]! += calls.self[i]!;
+		if (ns < f.min[func]!)
+			f.min[func] = ns;
+		if (ns > f.max[func]!)
+			f.max[func] = ns;
+		if (outer[i])
+			f.total[func]! += ns;
 		if (!waits)
 			continue;
-		row.blocked += outer[i] ? waits.blocked[i]! : 0;
-		row.preempted += outer[i] ? waits.preempted[i]! : 0;
-		row.selfBlocked += waits.selfBlocked[i]!;
-		row.selfPreempted += waits.selfPreempted[i]!;
+		if (outer[i]) {
+			f.blocked[func]! += waits.blocked[i]!;
+			f.preempted[func]! += waits.preempted[i]!;
+		}
+		f.selfBlocked[func]! += waits.selfBlocked[i]!;
+		f.selfPreempted[func]! += waits.selfPreempted[i]!;
 	}
-	row.count = l.count;
-	row.sum = l.sum;
-	if (!l.count)
-		return row;
-	row.min = l.min;
-	row.max = l.max;
-	row.p50 = quantile(l, 0.50);
-	row.p90 = quantile(l, 0.90);
-	row.p99 = quantile(l, 0.99);
-	row.p999 = quantile(l, 0.999);
-	return row;
+	return f;
 }
+
+/* The lengths of @func's calls, in @into. */
+function lengthsIn(octaves: Octaves, f: Figures, func: number,
+		   into: Lengths): void {
+	clear(into);
+	into.count = f.count[func]!;
+	into.sum = f.sum[func]!;
+	into.min = f.min[func]!;
+	into.max = f.max[func]!;
+	into.first = bucketOf(into.min);
+	into.last = bucketOf(into.max);
+	for (let o = into.first >>> 4; o <= into.last >>> 4; o++) {
+		const block = octaves.of[func * OCTAVES + o]!;
+
+		if (block)
+			into.buckets.set(octaves.blocks.subarray(block * STEPS,
+				(block + 1) * STEPS), o * STEPS);
+	}
+}
+
+const QUANTILES = { p50: 0.5, p90: 0.9, p99: 0.99, p999: 0.999 };
 
 const knownRows = new WeakMap<Chosen, CallRows>();
 
 export function callRows(chosen: Chosen): CallRows {
-	const { profile } = chosen, known = knownRows.get(chosen);
+	const { functions } = chosen.profile, known = knownRows.get(chosen);
 
 	if (known)
 		return known;
-	const has = wantedCalls(chosen), index = callsByFunction(profile);
-	const func: number[] = [], rows: Record<Figure, number>[] = [];
-	const lengths = noLengths();
+	const octaves = { of: new Uint32Array(functions.n * OCTAVES), n: 1,
+			  blocks: new Uint32Array(64 * STEPS) };
+	const f = addUp(chosen, octaves), lengths = noLengths();
+	const func = Uint32Array.from(f.count.keys()).filter(i => f.count[i]);
 
-	for (let f = 0; f < profile.functions.n; f++) {
-		const at = index.rows.subarray(index.start[f],
-					       index.start[f + 1]);
-		const row = at.length ? figures(profile, at, has, lengths) :
-			    null;
-
-		if (!row?.count)
-			continue;
-		func.push(f);
-		rows.push(row);
+	for (const i of func) {
+		lengthsIn(octaves, f, i, lengths);
+		for (const [name, fraction] of Object.entries(QUANTILES))
+			f[name as keyof typeof QUANTILES][i] =
+				quantile(lengths, fraction);
 	}
-	const made = { n: rows.length, func: Uint32Array.from(func) } as
-		CallRows;
+	const made = { n: func.length, func } as CallRows;
 
 	for (const figure of FIGURES)
-		made[figure] = Float64Array.from(rows, row => row[figure]);
+		made[figure] = Float64Array.from(func, i => f[figure][i]!);
 	knownRows.set(chosen, made);
 	return made;
 }

@@ -273,9 +273,9 @@ function sideTree(j: Joining, side: 0 | 1, unit: "ns" | "count"):
 		firstChild: new Uint32Array(n).fill(NONE),
 		nextSibling: new Uint32Array(n).fill(NONE),
 		depth: new Uint16Array(n),
-		self: column(j.self[side]), total: column(j.self[side]),
+		self: column(j.self[side]), total: new Float64Array(n),
 		selfCount: column(j.count[side]),
-		totalCount: column(j.count[side]),
+		totalCount: new Float64Array(n),
 		waiting: new Float64Array(n),
 	};
 

@@ -126,20 +126,39 @@ function sampleKey(profile: Profile, key: Key): (i: number) => number {
 	}
 }
 
+/* How many ids rows of @key can have, besides RAN and NONE. */
+function nIds(profile: Profile, key: Key): number {
+	return key === "process" ? profile.processes.length :
+	       key === "cpu" ? 0xffff :
+	       key === "wait" || key === "waker" ? profile.words.length :
+	       key === "event" ? profile.events.length :
+	       profile.threads.length;
+}
+
 function rowsOfSamples(chosen: Chosen, key: Key): Rows {
-	const { profile } = chosen, { weight, count, event } = profile.samples;
-	const idOf = sampleKey(profile, key), sums = noSums();
+	const { profile, samples: rows } = chosen;
+	const { weight, count, event } = profile.samples;
+	const idOf = sampleKey(profile, key), n = nIds(profile, key);
 	const isWait = profile.events.map(e => e.kind === "wait");
-	let sum = 0, n = 0;
+	const self = new Float64Array(n + 2), selfCount = new Float64Array(n + 2);
+	const waiting = new Float64Array(n + 2), sums = noSums();
 
-	for (const i of chosen.samples) {
-		const w = weight[i]!, c = count[i]!;
+	for (let k = 0; k < rows.length; k++) {
+		const i = rows[k]!, id = idOf(i);
+		const at = id === RAN ? n : id === NONE ? n + 1 : id;
 
-		add(sums, idOf(i), [w, w, c, c, isWait[event[i]!] ? w : 0]);
-		sum += w;
-		n += c;
+		self[at]! += weight[i]!;
+		selfCount[at]! += count[i]!;
+		if (isWait[event[i]!])
+			waiting[at]! += weight[i]!;
 	}
-	return finish(key, sums, sum, n);
+	for (let at = 0; at < n + 2; at++)
+		if (selfCount[at] || self[at])
+			add(sums, at === n ? RAN : at === n + 1 ? NONE : at,
+			    [self[at]!, self[at]!, selfCount[at]!,
+			     selfCount[at]!, waiting[at]!]);
+	return finish(key, sums, self.reduce((a, b) => a + b),
+		      selfCount.reduce((a, b) => a + b));
 }
 
 export function rowsOf(chosen: Chosen, key: Key): Rows {

@@ -145,8 +145,8 @@ function finish(chosen: Chosen, g: Growing): CountedTree {
 		firstChild: new Uint32Array(n).fill(NONE),
 		nextSibling: new Uint32Array(n).fill(NONE),
 		depth: new Uint16Array(n),
-		self: column(g.self), total: column(g.self),
-		selfCount: column(g.count), totalCount: column(g.count),
+		self: column(g.self), total: new Float64Array(n),
+		selfCount: column(g.count), totalCount: new Float64Array(n),
 		waiting: column(g.waiting),
 	};
 

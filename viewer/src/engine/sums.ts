@@ -18,43 +18,36 @@ export interface CountedTree extends Tree {
 	path: Uint32Array;	/* of the paths; 0: the root, or a thread */
 }
 
-/* Sums by path, of those that have any. */
-export interface PathSums {
+/* Sums by path. */
+interface PathSums {
 	weight: Float64Array;
 	count: Float64Array;
 	waiting: Float64Array;
-	has: Uint8Array;	/* the path, or one below it, has samples */
-	touched: number[];	/* paths with has, in no order */
+	has: Uint8Array;	/* the path has samples itself */
 }
 
-export function pathSums(n: number): PathSums {
+function pathSums(n: number): PathSums {
 	return {
 		weight: new Float64Array(n), count: new Float64Array(n),
 		waiting: new Float64Array(n), has: new Uint8Array(n),
-		touched: [],
 	};
 }
 
-function add(sums: PathSums, paths: Paths, path: number, weight: number,
-	     count: number, waiting: number): void {
-	sums.weight[path]! += weight;
-	sums.count[path]! += count;
-	sums.waiting[path]! += waiting;
-	for (let at = path; at !== NONE && !sums.has[at];
-	     at = paths.parent[at]!) {
-		sums.has[at] = 1;
-		sums.touched.push(at);
-	}
-}
-
 function addSamples(sums: PathSums, chosen: Chosen, rows: Uint32Array): void {
-	const { profile, paths } = chosen;
+	const { profile, paths: { of } } = chosen;
 	const { stack, weight, count, event } = profile.samples;
-	const waits = profile.events.map(e => e.kind === "wait");
+	const waits = Uint8Array.from(profile.events, e =>
+		e.kind === "wait" ? 1 : 0);
 
-	for (const i of rows)
-		add(sums, paths, paths.of[stack[i]!]!, weight[i]!, count[i]!,
-		    waits[event[i]!] ? weight[i]! : 0);
+	for (let k = 0; k < rows.length; k++) {
+		const i = rows[k]!, path = of[stack[i]!]!;
+
+		sums.weight[path]! += weight[i]!;
+		sums.count[path]! += count[i]!;
+		sums.has[path] = 1;
+		if (waits[event[i]!])
+			sums.waiting[path]! += weight[i]!;
+	}
 }
 
 /* The rows of the calls' event, where the chosen events have it. */
@@ -141,95 +134,120 @@ function callAmounts(chosen: Chosen): ChosenCalls | null {
 	return { rows: rows.subarray(0, n), path, self, count };
 }
 
-function addCalls(sums: PathSums, paths: Paths, calls: ChosenCalls,
+function addCalls(sums: PathSums, calls: ChosenCalls,
 		  rows: Uint32Array): void {
-	for (const i of rows)
-		add(sums, paths, calls.path[i]!, calls.self[i]!,
-		    calls.count[i]!, 0);
-}
+	for (let k = 0; k < rows.length; k++) {
+		const i = rows[k]!, path = calls.path[i]!;
 
-/* The sums of all that is chosen. */
-export function sumAll(chosen: Chosen): PathSums {
-	const sums = pathSums(chosen.paths.n);
-
-	const calls = callAmounts(chosen);
-
-	addSamples(sums, chosen, chosen.samples);
-	if (calls)
-		addCalls(sums, chosen.paths, calls, calls.rows);
-	return sums;
+		sums.weight[path]! += calls.self[i]!;
+		sums.count[path]! += calls.count[i]!;
+		sums.has[path] = 1;
+	}
 }
 
 /* -- trees -------------------------------------------------------------- */
 
-interface Building {
-	paths: Paths;
-	path: number[];
-	thread: number[];
-	parent: number[];
-	sums: { weight: number[]; count: number[]; waiting: number[] };
-	nodeOf: Uint32Array;	/* by path, of the group that is added */
+/* The paths of a group of samples and their sums, in the order of paths. */
+interface Group {
+	thread: number;		/* NONE: all threads */
+	path: Uint32Array;
+	weight: Float64Array;
+	count: Float64Array;
+	waiting: Float64Array;
 }
 
-function addNode(b: Building, parent: number, path: number, thread: number,
-		 sums: PathSums): number {
-	b.path.push(path);
-	b.thread.push(thread);
-	b.parent.push(parent);
-	b.sums.weight.push(sums.weight[path]!);
-	b.sums.count.push(sums.count[path]!);
-	b.sums.waiting.push(sums.waiting[path]!);
-	return b.path.length - 1;
-}
+/* The paths that have samples themselves or below, and path 0. */
+function pathsInUse(sums: PathSums, paths: Paths): Uint32Array {
+	const { has } = sums, { parent } = paths;
+	let n = 0;
 
-/* The paths with sums, in the order of their numbers. */
-function inOrder(sums: PathSums, n: number): Uint32Array {
-	if (sums.touched.length < n / 16)
-		return Uint32Array.from(sums.touched).sort();
-	const rows = new Uint32Array(sums.touched.length);
-	let kept = 0;
+	has[0] = 1;
+	for (let i = paths.n; i-- > 1;)
+		if (has[i])
+			has[parent[i]!] = 1;
+	for (let i = 0; i < paths.n; i++)
+		n += has[i]!;
+	const rows = new Uint32Array(n);
 
-	for (let i = 0; i < n; i++)
-		if (sums.has[i])
-			rows[kept++] = i;
+	n = 0;
+	for (let i = 0; i < paths.n; i++)
+		if (has[i])
+			rows[n++] = i;
 	return rows;
 }
 
-/* Path 0 of @sums is node @top. */
-function addPaths(b: Building, sums: PathSums, top: number): void {
-	b.nodeOf[0] = top;
-	for (const path of inOrder(sums, b.paths.n))
-		if (path !== 0)
-			b.nodeOf[path] = addNode(b,
-				b.nodeOf[b.paths.parent[path]!]!, path, NONE,
-				sums);
+/* The same for a group that has few of the paths. */
+function fewPathsInUse(sums: PathSums, paths: Paths,
+		       used: Uint32Array): Uint32Array {
+	const rows = [0];
+
+	sums.has[0] = 2;
+	for (const path of used)
+		for (let at = path; sums.has[at] !== 2; at = paths.parent[at]!) {
+			sums.has[at] = 2;
+			rows.push(at);
+		}
+	return Uint32Array.from(rows).sort();
 }
 
-function finish(b: Building, unit: "ns" | "count"): CountedTree {
-	const n = b.path.length, { paths } = b;
-	const tree: CountedTree = {
-		n, unit, change: null,
-		path: Uint32Array.from(b.path),
-		thread: Uint32Array.from(b.thread),
-		parent: Uint32Array.from(b.parent),
-		func: Uint32Array.from(b.path, path => paths.func[path]!),
-		inlined: Uint8Array.from(b.path, path => paths.inlined[path]!),
+function groupOf(sums: PathSums, path: Uint32Array, thread: number): Group {
+	const pick = (of: Float64Array) => {
+		const values = new Float64Array(path.length);
+
+		for (let i = 0; i < path.length; i++)
+			values[i] = of[path[i]!]!;
+		return values;
+	};
+
+	return {
+		thread, path, weight: pick(sums.weight),
+		count: pick(sums.count), waiting: pick(sums.waiting),
+	};
+}
+
+function emptyTree(n: number, unit: "ns" | "count"): CountedTree {
+	return {
+		n, unit, change: null, path: new Uint32Array(n),
+		thread: new Uint32Array(n).fill(NONE),
+		parent: new Uint32Array(n).fill(NONE),
+		func: new Uint32Array(n).fill(NONE),
+		inlined: new Uint8Array(n),
 		firstChild: new Uint32Array(n).fill(NONE),
 		nextSibling: new Uint32Array(n).fill(NONE),
 		depth: new Uint16Array(n),
-		self: Float64Array.from(b.sums.weight),
-		total: Float64Array.from(b.sums.weight),
-		selfCount: Float64Array.from(b.sums.count),
-		totalCount: Float64Array.from(b.sums.count),
-		waiting: Float64Array.from(b.sums.waiting),
+		self: new Float64Array(n), total: new Float64Array(n),
+		selfCount: new Float64Array(n),
+		totalCount: new Float64Array(n),
+		waiting: new Float64Array(n),
 	};
-
-	linkTree(tree);
-	return tree;
 }
 
-/* Depths, links and totals of nodes whose parents precede them. */
+/* Put @group at node @at of @tree and behind; its path 0 is below @parent. */
+function putGroup(tree: CountedTree, paths: Paths, group: Group, at: number,
+		  parent: number, nodeOf: Uint32Array): void {
+	const { path, thread } = group;
+
+	tree.path.set(path, at);
+	tree.self.set(group.weight, at);
+	tree.selfCount.set(group.count, at);
+	tree.waiting.set(group.waiting, at);
+	tree.thread[at] = thread;
+	tree.parent[at] = parent;
+	nodeOf[0] = at;
+	for (let i = 1; i < path.length; i++) {
+		const p = path[i]!;
+
+		nodeOf[p] = at + i;
+		tree.parent[at + i] = nodeOf[paths.parent[p]!]!;
+		tree.func[at + i] = paths.func[p]!;
+		tree.inlined[at + i] = paths.inlined[p]!;
+	}
+}
+
+/* Depths, links and totals, of self, where parents precede their children. */
 export function linkTree(tree: CountedTree): void {
+	tree.total.set(tree.self);
+	tree.totalCount.set(tree.selfCount);
 	for (let i = 1; i < tree.n; i++)
 		tree.depth[i] = tree.depth[tree.parent[i]!]! + 1;
 	for (let i = tree.n; i-- > 1;) {
@@ -243,36 +261,27 @@ export function linkTree(tree: CountedTree): void {
 	}
 }
 
-function building(paths: Paths): Building {
-	return {
-		paths, path: [], thread: [], parent: [],
-		sums: { weight: [], count: [], waiting: [] },
-		nodeOf: new Uint32Array(paths.n),
-	};
-}
-
 const knownTrees = new WeakMap<Chosen, CountedTree>();
 
 /* The call tree of all that is chosen. */
 export function treeOf(chosen: Chosen): CountedTree {
-	let tree = knownTrees.get(chosen);
+	const { paths, unit } = chosen, known = knownTrees.get(chosen);
 
-	if (tree)
-		return tree;
-	const b = building(chosen.paths), sums = sumAll(chosen);
+	if (known)
+		return known;
+	const sums = pathSums(paths.n), calls = callAmounts(chosen);
 
-	addNode(b, NONE, 0, NONE, sums);
-	addPaths(b, sums, 0);
-	tree = finish(b, chosen.unit);
+	addSamples(sums, chosen, chosen.samples);
+	if (calls)
+		addCalls(sums, calls, calls.rows);
+
+	const group = groupOf(sums, pathsInUse(sums, paths), NONE);
+	const tree = emptyTree(group.path.length, unit);
+
+	putGroup(tree, paths, group, 0, NONE, new Uint32Array(paths.n));
+	linkTree(tree);
 	knownTrees.set(chosen, tree);
 	return tree;
-}
-
-function clear(sums: PathSums): void {
-	for (const path of sums.touched)
-		sums.weight[path] = sums.count[path] = sums.waiting[path] =
-			sums.has[path] = 0;
-	sums.touched = [];
 }
 
 /* The @rows of each thread. */
@@ -285,30 +294,57 @@ function split(rows: Uint32Array, thread: Uint32Array, n: number):
 	return of => sorted.subarray(start[of], start[of + 1]);
 }
 
-/* The same with a node for each thread below the root. */
-export function treeByThread(chosen: Chosen): CountedTree {
-	const { profile, paths } = chosen;
-	const b = building(paths), sums = pathSums(paths.n);
-	const n = profile.threads.length, calls = callAmounts(chosen);
-	const samples = split(chosen.samples, profile.samples.thread, n);
+/* By thread its paths; those without any are left out. */
+function groupsByThread(chosen: Chosen): Group[] {
+	const { profile, paths } = chosen, n = profile.threads.length;
+	const { samples } = profile, calls = callAmounts(chosen);
+	const sampleRows = split(chosen.samples, samples.thread, n);
 	const callRows = calls && split(calls.rows, profile.calls.thread, n);
+	const sums = pathSums(paths.n), groups: Group[] = [];
 
-	addNode(b, NONE, 0, NONE, sums);
 	for (let t = 0; t < n; t++) {
-		addSamples(sums, chosen, samples(t));
-		if (calls && callRows)
-			addCalls(sums, paths, calls, callRows(t));
-		if (sums.touched.length)
-			addPaths(b, sums, addNode(b, 0, 0, t, sums));
-		clear(sums);
+		const rows = sampleRows(t), of = callRows?.(t);
+		const used = [...rows.map(i => paths.of[samples.stack[i]!]!),
+			      ...of?.map(i => calls!.path[i]!) ?? []];
+
+		if (!used.length)
+			continue;
+		addSamples(sums, chosen, rows);
+		if (calls && of)
+			addCalls(sums, calls, of);
+		const path = fewPathsInUse(sums, paths, Uint32Array.from(used));
+
+		groups.push(groupOf(sums, path, t));
+		for (const p of path)
+			sums.weight[p] = sums.count[p] = sums.waiting[p] =
+				sums.has[p] = 0;
 	}
-	return finish(b, chosen.unit);
+	return groups;
+}
+
+/* The same as treeOf() with a node for each thread below the root. */
+export function treeByThread(chosen: Chosen): CountedTree {
+	const groups = groupsByThread(chosen);
+	const n = groups.reduce((sum, g) => sum + g.path.length, 1);
+	const tree = emptyTree(n, chosen.unit);
+	const nodeOf = new Uint32Array(chosen.paths.n);
+	let at = 1;
+
+	for (const group of groups) {
+		putGroup(tree, chosen.paths, group, at, 0, nodeOf);
+		at += group.path.length;
+	}
+	linkTree(tree);
+	return tree;
 }
 
 /* By node whether it is the outermost of its key; see paths.ts. */
 export function outermostNodes(tree: CountedTree, paths: Paths,
 			       keys: Uint32Array, nKeys: number): Uint8Array {
 	const flags = outermost(paths, keys, nKeys);
+	const nodes = new Uint8Array(tree.n);
 
-	return Uint8Array.from(tree.path, path => flags[path]!);
+	for (let i = 0; i < tree.n; i++)
+		nodes[i] = flags[tree.path[i]!]!;
+	return nodes;
 }
