@@ -98,6 +98,7 @@ extern const struct seam_command seam_stat_command;
 extern const struct seam_command seam_top_command;
 extern const struct seam_command seam_report_command;
 extern const struct seam_command seam_flamegraph_command;
+extern const struct seam_command seam_view_command;
 extern const struct seam_command seam_calls_command;
 extern const struct seam_command seam_convert_command;
 extern const struct seam_command seam_annotate_command;

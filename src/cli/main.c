@@ -32,6 +32,7 @@ const struct seam_command *const seam_commands[] = {
 	&seam_stat_command,
 	&seam_top_command,
 	&seam_report_command,
+	&seam_view_command,
 	&seam_calls_command,
 	&seam_annotate_command,
 	&seam_flamegraph_command,

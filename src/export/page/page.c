@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: MIT */
+/* page.c - the head and the columns of each recording; see page.h */
+#include "export/page/page.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#include "base/json.h"
+#include "base/text.h"
+#include "export/page/page_rows.h"
+#include "export/page/payload.h"
+#include "export/page_html.h"
+#include "wire/manifest.h"
+
+/* Where the page has the recordings. */
+static const char place[] = "<!--recordings-->";
+
+struct page_frame {
+	uint32_t function, file, line;
+	int64_t addr;
+	bool is_inlined;
+};
+
+struct page_writer {
+	const struct seam_page_part *part;
+	const struct seam_profile *profile;
+	struct seam_parts parts;
+	struct seam_page_rows rows;
+	struct seam_strings files;
+	SEAM_ARRAY(struct page_frame) frames;
+	struct seam_payload payload;
+	struct seam_json json;
+};
+
+/* -- the head ------------------------------------------------------------- */
+
+static void put_decimal(struct page_writer *w, const char *key, int64_t v)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%" PRId64, v);
+	seam_json_string(&w->json, key, text);
+}
+
+static void put_losses(struct page_writer *w)
+{
+	const struct seam_profile *p = w->profile;
+
+	seam_json_open(&w->json, "losses", '[');
+	for (size_t i = 0; i < p->losses.n; i++) {
+		char text[SEAM_LOSS_TEXT];
+
+		seam_json_open(&w->json, NULL, '{');
+		seam_json_string(&w->json, "text", seam_profile_loss_text(
+				p, &p->losses.items[i], text));
+		seam_json_u64(&w->json, "records", seam_page_number(
+				p->losses.items[i].records));
+		seam_json_close(&w->json);
+	}
+	seam_json_close(&w->json);
+}
+
+static void put_meta(struct page_writer *w)
+{
+	const struct seam_profile *p = w->profile;
+	const struct seam_manifest *m = w->part->manifest;
+	const char *command = seam_profile_text(p, p->command);
+	struct seam_json *j = &w->json;
+
+	seam_json_open(j, "meta", '{');
+	seam_json_u64(j, "version", SEAM_PAYLOAD_VERSION);
+	seam_json_string(j, "title", *command ? command : w->part->file);
+	seam_json_string(j, "file", w->part->file);
+	put_decimal(w, "startNs", (int64_t)p->start_ns);
+	seam_json_u64(j, "durationNs", seam_page_since(p, p->end_ns));
+	if (p->utc_ns)
+		put_decimal(w, "utcNs", (int64_t)p->start_ns + p->utc_ns);
+	else
+		seam_json_string(j, "utcNs", "");
+	if (m && m->n_triggers)
+		seam_json_u64(j, "openAtNs", seam_page_since(
+				p, m->triggers[0].time_ns));
+	else
+		seam_json_i64(j, "openAtNs", -1);
+	seam_json_open(j, "notes", '[');
+	for (size_t i = 0; i < p->notes.n; i++)
+		seam_json_string(j, NULL, seam_profile_text(
+				p, p->notes.items[i]));
+	seam_json_close(j);
+	put_losses(w);
+	seam_json_open(j, "coarse", '{');
+	seam_json_u64(j, "samples", w->rows.n_merged);
+	seam_json_u64(j, "calls", w->rows.n_short_calls);
+	seam_json_u64(j, "shortestCallNs", w->rows.least_call_ns);
+	seam_json_close(j);
+	seam_json_i64(j, "clockSkewNs", -1);
+	seam_json_string(j, "hostName", m && m->host ? m->host : "");
+	seam_json_u64(j, "cpus", p->n_cpus);
+	seam_json_close(j);
+}
+
+/* A start or an end: -1 before, null after the recording. */
+static void put_life(struct page_writer *w, uint64_t start_ns, uint64_t end_ns)
+{
+	if (start_ns)
+		seam_json_u64(&w->json, "start", seam_page_since(w->profile,
+								 start_ns));
+	else
+		seam_json_i64(&w->json, "start", -1);
+	if (end_ns == UINT64_MAX)
+		seam_json_string(&w->json, "end", NULL);
+	else
+		seam_json_u64(&w->json, "end", seam_page_since(w->profile,
+							       end_ns));
+}
+
+static void put_processes(struct page_writer *w)
+{
+	const struct seam_profile *p = w->profile;
+
+	seam_json_open(&w->json, "processes", '[');
+	for (size_t i = 0; i < p->processes.n; i++) {
+		const struct seam_process *process = &p->processes.items[i];
+
+		seam_json_open(&w->json, NULL, '{');
+		seam_json_i64(&w->json, "pid", process->pid);
+		seam_json_string(&w->json, "name", seam_profile_text(
+				p, process->name));
+		put_life(w, process->start_ns, process->end_ns);
+		seam_json_close(&w->json);
+	}
+	seam_json_close(&w->json);
+}
+
+/* By its switches; without, null. */
+static void put_thread_times(struct page_writer *w, size_t thread)
+{
+	const struct seam_profile *p = w->profile;
+	const struct seam_thread_time *time = &p->thread_times.items[thread];
+
+	if (thread >= p->thread_times.n)
+		return;
+	seam_json_u64(&w->json, "running", seam_page_number(time->running_ns));
+	seam_json_u64(&w->json, "blocked", seam_page_number(time->blocked_ns));
+	seam_json_u64(&w->json, "preempted", seam_page_number(
+			time->preempted_ns));
+	seam_json_u64(&w->json, "unknown", seam_page_number(time->unknown_ns));
+}
+
+static void put_threads(struct page_writer *w)
+{
+	const struct seam_profile *p = w->profile;
+
+	seam_json_open(&w->json, "threads", '[');
+	for (size_t i = 0; i < p->threads.n; i++) {
+		const struct seam_thread *thread = &p->threads.items[i];
+
+		seam_json_open(&w->json, NULL, '{');
+		seam_json_u64(&w->json, "process", thread->process);
+		seam_json_i64(&w->json, "tid", thread->tid);
+		seam_json_string(&w->json, "name", seam_profile_text(
+				p, thread->name));
+		put_life(w, thread->start_ns, thread->end_ns);
+		put_thread_times(w, i);
+		seam_json_close(&w->json);
+	}
+	seam_json_close(&w->json);
+}
+
+static void put_events(struct page_writer *w)
+{
+	seam_json_open(&w->json, "events", '[');
+	for (size_t i = 0; i < w->parts.n_events; i++) {
+		const struct seam_profile_event *event =
+			seam_parts_event(&w->parts, i);
+
+		seam_json_open(&w->json, NULL, '{');
+		seam_json_string(&w->json, "name", seam_profile_text(
+				w->profile, event->name));
+		seam_json_string(&w->json, "unit", event->unit ==
+				 SEAM_UNIT_NS ? "ns" : "count");
+		seam_json_string(&w->json, "kind", event->is_measured ?
+				 "call" : event->is_wait ? "wait" : "sample");
+		seam_json_bool(&w->json, "preempted", event->is_preempted);
+		seam_json_u64(&w->json, "lost", seam_page_number(
+				event->n_lost));
+		seam_json_close(&w->json);
+	}
+	seam_json_close(&w->json);
+}
+
+static void put_modules(struct page_writer *w)
+{
+	const struct seam_profile *p = w->profile;
+
+	seam_json_open(&w->json, "modules", '[');
+	for (uint32_t i = 0; i < p->modules.n; i++) {
+		const struct seam_profile_module *m = &p->modules.items[i];
+		char text[2 * sizeof(m->build_id) + 1];
+
+		seam_json_string(&w->json, NULL, seam_profile_path(p, i));
+		seam_json_string(&w->json, NULL, seam_text_hex(
+				text, m->build_id, m->build_id_size));
+	}
+	seam_json_close(&w->json);
+}
+
+static void put_functions(struct page_writer *w)
+{
+	seam_json_open(&w->json, "functions", '[');
+	for (size_t i = 0; i < w->profile->functions.n; i++)
+		seam_json_string(&w->json, NULL, seam_profile_text(
+				w->profile,
+				w->profile->functions.items[i].name));
+	seam_json_close(&w->json);
+}
+
+static void put_strings(struct page_writer *w, const char *key,
+			const struct seam_strings *strings)
+{
+	seam_json_open(&w->json, key, '[');
+	for (uint32_t i = 0; i < strings->texts.n; i++)
+		seam_json_string(&w->json, NULL, seam_strings_get(strings, i));
+	seam_json_close(&w->json);
+}
+
+/* JSON has no NUL, which ends it. */
+static void put_head(struct page_writer *w)
+{
+	w->json = seam_json_make(w->payload.stream, false);
+	seam_json_open(&w->json, NULL, '{');
+	put_meta(w);
+	put_strings(w, "words", &w->rows.words);
+	put_strings(w, "files", &w->files);
+	put_processes(w);
+	put_threads(w);
+	put_events(w);
+	put_modules(w);
+	put_functions(w);
+	seam_json_open(&w->json, "sources", '[');
+	seam_json_close(&w->json);
+	seam_json_open(&w->json, "code", '[');
+	seam_json_close(&w->json);
+	seam_json_close(&w->json);
+	putc_unlocked(0, w->payload.stream);
+}
+
+/* -- columns -------------------------------------------------------------- */
+
+/* Addresses of the kernel become negative: doubles are exact near 0. */
+static int64_t signed_address(uint64_t addr)
+{
+	int64_t v = (int64_t)addr;
+
+	return v < -(INT64_C(1) << 51) || v > INT64_C(1) << 51 ? 0 : v;
+}
+
+/* The frames with numbers of files. */
+static int make_frames(struct page_writer *w)
+{
+	const struct seam_profile *p = w->profile;
+
+	for (size_t i = 0; i < p->frames.n; i++) {
+		const struct seam_frame *f = &p->frames.items[i];
+		uint32_t file = !f->file ? SEAM_NONE : seam_strings_put(
+				&w->files, seam_profile_text(p, f->file));
+
+		if ((f->file && file == SEAM_NONE) ||
+		    !SEAM_ARRAY_ADD(&w->frames, (struct page_frame) {
+				f->function, file, f->line,
+				signed_address(f->addr), f->is_inlined }))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static void put_columns(struct page_writer *w)
+{
+	const struct {
+		const struct seam_stack *items;
+		size_t n;
+	} stacks = { w->parts.selected->stacks, w->parts.selected->n_stacks };
+	const struct seam_page_rows *rows = &w->rows;
+	const struct seam_column columns[] = {
+		SEAM_COLUMN("functions.module", &w->profile->functions, module,
+			    false),
+		SEAM_COLUMN("functions.layer", &w->profile->functions, layer,
+			    false),
+		SEAM_COLUMN("frames.func", &w->frames, function, true),
+		SEAM_COLUMN("frames.file", &w->frames, file, true),
+		SEAM_COLUMN("frames.line", &w->frames, line, true),
+		SEAM_COLUMN("frames.addr", &w->frames, addr, true),
+		SEAM_COLUMN("frames.inlined", &w->frames, is_inlined, false),
+		SEAM_COLUMN("stacks.parent", &stacks, parent, true),
+		SEAM_COLUMN("stacks.frame", &stacks, frame, true),
+		SEAM_COLUMN("samples.time", &rows->samples, time_ns, true),
+		SEAM_COLUMN("samples.thread", &rows->samples, thread, false),
+		SEAM_COLUMN("samples.stack", &rows->samples, stack, false),
+		SEAM_COLUMN("samples.event", &rows->samples, event, false),
+		SEAM_COLUMN("samples.cpu", &rows->samples, cpu, false),
+		SEAM_COLUMN("samples.weight", &rows->samples, weight, false),
+		SEAM_COLUMN("samples.count", &rows->samples, count, false),
+		SEAM_COLUMN("samples.placed", &rows->samples, is_placed,
+			    false),
+		SEAM_COLUMN("samples.reason", &rows->samples, reason, false),
+		SEAM_COLUMN("samples.waker", &rows->samples, waker, false),
+		SEAM_COLUMN("calls.begin", &rows->calls, begin_ns, true),
+		SEAM_COLUMN("calls.duration", &rows->calls, duration_ns,
+			    false),
+		SEAM_COLUMN("calls.hidden", &rows->calls, hidden_ns, false),
+		SEAM_COLUMN("calls.thread", &rows->calls, thread, false),
+		SEAM_COLUMN("calls.func", &rows->calls, function, false),
+		SEAM_COLUMN("calls.depth", &rows->calls, depth, false),
+		SEAM_COLUMN("calls.text", &rows->calls, text, false),
+		SEAM_COLUMN("marks.time", &rows->marks, time_ns, true),
+		SEAM_COLUMN("marks.duration", &rows->marks, duration_ns,
+			    false),
+		SEAM_COLUMN("marks.thread", &rows->marks, thread, false),
+		SEAM_COLUMN("marks.kind", &rows->marks, kind, false),
+		SEAM_COLUMN("marks.name", &rows->marks, name, false),
+		SEAM_COLUMN("marks.text", &rows->marks, text, false),
+	};
+
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(columns); i++)
+		seam_payload_column(&w->payload, &columns[i]);
+}
+
+/* -- the page ------------------------------------------------------------- */
+
+static int fill(struct page_writer *w, FILE *out, struct seam_err *err)
+{
+	int r = seam_parts_init(&w->parts, w->part->selected, err);
+
+	if (r)
+		return r;
+	r = seam_page_rows_init(&w->rows, &w->parts);
+	if (!r)
+		r = seam_page_sort_marks(&w->rows);
+	if (!r)
+		r = make_frames(w);
+	if (!r)
+		r = seam_payload_open(&w->payload, out);
+	if (r == -EFBIG)
+		return seam_err_set(err, r, "cannot make a page: more than "
+				    "%d distinct stacks; choose a part with "
+				    "--time, --thread or --event",
+				    SEAM_PAGE_SAMPLES);
+	if (r)
+		return r == -ENOMEM ? seam_err_no_memory(err) :
+		       seam_err_set(err, r, "cannot make a page: %s",
+				    strerror(-r));
+	put_head(w);
+	put_columns(w);
+	r = seam_payload_close(&w->payload);
+	return r ? seam_err_no_memory(err) : 0;
+}
+
+static int write_part(const struct seam_page_part *part, FILE *out,
+		      struct seam_err *err)
+{
+	struct page_writer w = {
+		.part = part, .profile = part->selected->profile,
+	};
+	int r;
+
+	fputs("<script type=\"application/octet-stream\" "
+	      "class=\"recording\">", out);
+	r = fill(&w, out, err);
+	fputs("</script>\n", out);
+	seam_parts_fini(&w.parts);
+	seam_page_rows_fini(&w.rows);
+	seam_strings_fini(&w.files);
+	free(w.frames.items);
+	return r;
+}
+
+int seam_page_write(const struct seam_export *export, struct seam_err *err)
+{
+	const struct seam_page *page = export->picture;
+	const char *at = strstr(page_html, place);
+	int r = 0;
+
+	fwrite(page_html, 1, (size_t)(at - page_html), export->out);
+	for (size_t i = 0; i < page->n_parts && !r; i++)
+		r = write_part(&page->parts[i], export->out, err);
+	fputs(at + sizeof(place) - 1, export->out);
+	return r;
+}
