@@ -213,6 +213,8 @@ static void align(struct seam_profile *profile, struct seam_trace *trace)
 		profile->has_other_clock |= !is_tied;
 		return;
 	}
+	profile->clock_skew_ns = profile->has_other_clock ? 0 :
+				 seam_trace_skew_ns(trace);
 	if (profile->has_other_clock)
 		seam_profile_note(profile, "the clock of the samples is not "
 			"CLOCK_MONOTONIC: the calls of the XRay logs could "

@@ -8,14 +8,15 @@
  * profile.
  */
 import {
-	Calls, Code, Frames, Functions, LAYERS, MARK_KINDS, Marks, Meta, Modules,
-	NONE, Process, Profile, ProfileEvent, Samples, SourceFile, Stacks, Thread,
+	Calls, Code, Frames, Functions, LAYERS, MARK_KINDS, Marks, Meta,
+	Modules, NONE, Process, Profile, ProfileEvent, Samples, SourceFile,
+	Stacks, Thread,
 } from "./profile";
 
 const MAGIC = "seampage";
 const VERSION = 1;
 const MAX_BYTES = 0x7fff0000;	/* of a payload, unpacked */
-const MAX_ROWS = 1 << 27;	/* of a column: more are no page of ours */
+const MAX_ROWS = 1 << 25;	/* of a column: more are no page of ours */
 const MAX_NUMBER = 2 ** 53;
 
 const enum Encoding { SAME, PLAIN, DELTA }
@@ -28,7 +29,7 @@ interface Cursor {
 interface RawColumn {
 	n: number;
 	encoding: Encoding;
-	from: number;		/* its bytes, in those of the payload */
+	bytes: Uint8Array;
 }
 
 type Column = Uint8Array | Uint16Array | Uint32Array | Float64Array;
@@ -41,44 +42,18 @@ function damaged(what: string): never {
 
 /* -- bytes ---------------------------------------------------------------- */
 
-/* Each value of base64 by character code; 255: none. */
-function base64Values(): Uint8Array {
-	const values = new Uint8Array(256).fill(255);
-	const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZ" +
-		"abcdefghijklmnopqrstuvwxyz0123456789+/";
+function fromBase64(text: string): Uint8Array<ArrayBuffer> {
+	let binary;
 
-	for (let i = 0; i < digits.length; i++)
-		values[digits.charCodeAt(i)] = i;
-	return values;
-}
-
-export function fromBase64(text: string): Uint8Array<ArrayBuffer> {
-	const values = base64Values();
-	const end = text.endsWith("==") ? 2 : text.endsWith("=") ? 1 : 0;
-	const bytes = new Uint8Array(Math.max(text.length / 4 * 3 - end, 0));
-	const n = text.length - end;
-	let to = 0, bits = 0, bad = 0;
-
-	if (text.length % 4)
-		damaged("its end is missing");
-	for (let i = 0; i < n; i++) {
-		const code = text.charCodeAt(i);
-		const value = code < 256 ? values[code]! : 255;
-
-		bad |= value;
-		bits = bits << 6 | value & 63;
-		if ((i & 3) === 3) {
-			bytes[to++] = bits >> 16;
-			bytes[to++] = bits >> 8;
-			bytes[to++] = bits;
-		}
+	try {
+		binary = atob(text);
+	} catch {
+		damaged("it is cut, or has characters that are not base64");
 	}
-	if (bad > 63)
-		damaged("it has characters that are not base64");
-	if (end)
-		bytes[to++] = end === 2 ? bits >> 4 : bits >> 10;
-	if (end === 1)
-		bytes[to++] = bits >> 2;
+	const bytes = new Uint8Array(binary.length);
+
+	for (let i = 0; i < bytes.length; i++)
+		bytes[i] = binary.charCodeAt(i);
 	return bytes;
 }
 
@@ -109,64 +84,55 @@ async function gunzip(packed: Uint8Array<ArrayBuffer>): Promise<Uint8Array> {
 	return bytes;
 }
 
-/*
- * A number of LEB128, exact up to 2^53.  Behind the end bytes are undefined,
- * which ends a number; who reads compares the cursor with the end later.
- */
+/* A number of LEB128, exact up to 2^53.  Behind the end are zeros. */
 function number(c: Cursor): number {
-	let byte = c.bytes[c.at++]!, v = byte & 0x7f, scale = 128;
+	let byte = c.bytes[c.at++] ?? 0, v = byte & 0x7f, scale = 128;
 
 	while (byte >= 0x80 && scale < MAX_NUMBER) {
-		byte = c.bytes[c.at++]!;
+		byte = c.bytes[c.at++] ?? 0;
 		v += (byte & 0x7f) * scale;
 		scale *= 128;
 	}
 	return v;
 }
 
-function skipNumbers(c: Cursor, n: number): void {
-	const { bytes } = c;
-	let at = c.at;
+/*
+ * The numbers of a column, whose bytes are @bytes and no more; with @signed,
+ * differences whose sign is the lowest bit.  Most numbers have at most three
+ * bytes: of those the loop makes no call.
+ */
+function numbers(bytes: Uint8Array, to: Column, signed: boolean): void {
+	const c = { bytes, at: 0 }, n = to.length;
+	let at = 0, sum = 0;
 
-	for (; n > 0; n--)
-		while (bytes[at++]! >= 0x80)
-			;
-	c.at = at;
-	if (at > bytes.length)
-		damaged("a column is cut");
-}
+	for (let i = 0; i < n; i++) {
+		let v = bytes[at++]!;
 
-function plain(c: Cursor, to: Column): void {
-	const { bytes } = c;
-
-	for (let i = 0; i < to.length; i++) {
-		const byte = bytes[c.at]!;
-
-		if (byte < 0x80) {
-			c.at++;
-			to[i] = byte;
+		if (v >= 0x80) {
+			v = v & 0x7f | bytes[at++]! << 7;
+			if (v >= 0x4000)
+				v = v & 0x3fff | bytes[at++]! << 14;
+			if (v >= 0x200000) {
+				c.at = at - 3;
+				v = number(c);
+				at = c.at;
+			}
+		}
+		if (signed) {
+			sum += v < 0x80000000 ? v >>> 1 ^ -(v & 1) :
+			       v % 2 ? -(v + 1) / 2 : v / 2;
+			to[i] = sum;
 		} else {
-			to[i] = number(c);
+			to[i] = v;
 		}
 	}
-}
-
-function deltas(c: Cursor, to: Column): void {
-	let v = 0;
-
-	for (let i = 0; i < to.length; i++) {
-		const z = number(c);
-
-		v += z < 0x80000000 ? z >>> 1 ^ -(z & 1) :
-		     z % 2 ? -(z + 1) / 2 : z / 2;
-		to[i] = v;
-	}
+	if (at !== bytes.length)
+		damaged("a column is not as long as it says");
 }
 
 /* -- the container -------------------------------------------------------- */
 
 interface Container {
-	bytes: Uint8Array;
 	head: Json;
 	columns: Map<string, RawColumn>;
 }
@@ -189,12 +155,15 @@ function readColumns(c: Cursor): Map<string, RawColumn> {
 
 		c.at += length;
 		const encoding = c.bytes[c.at++]!;
-		const n = number(c);
+		const n = number(c), nBytes = number(c);
 
-		if (n > MAX_ROWS || !(encoding <= Encoding.DELTA))
+		if (n > MAX_ROWS || !(encoding <= Encoding.DELTA) ||
+		    nBytes > c.bytes.length - c.at ||
+		    (encoding !== Encoding.SAME && nBytes < n))
 			damaged(`column ${name} is of no known form`);
-		columns.set(name, { n, encoding, from: c.at });
-		skipNumbers(c, encoding === Encoding.SAME && n ? 1 : n);
+		columns.set(name, { n, encoding, bytes: c.bytes.subarray(
+			c.at, c.at + nBytes) });
+		c.at += nBytes;
 	}
 }
 
@@ -205,14 +174,14 @@ function open(bytes: Uint8Array): Container {
 	if (latin(bytes.subarray(0, MAGIC.length)) !== MAGIC)
 		damaged("it is of another format");
 	if (bytes[MAGIC.length] !== VERSION)
-		damaged(`its version is ${bytes[MAGIC.length]}, and this page ` +
-			`reads version ${VERSION}`);
+		damaged(`its version is ${bytes[MAGIC.length]}, and this ` +
+			`page reads version ${VERSION}`);
 	if (end < 0)
 		damaged("its head is cut");
 	const head: unknown = JSON.parse(new TextDecoder().decode(
 		bytes.subarray(begin, end)));
 
-	return { bytes, head: object(head, "head"),
+	return { head: object(head, "head"),
 		 columns: readColumns({ bytes, at: end + 1 }) };
 }
 
@@ -221,29 +190,33 @@ function rows(c: Container, name: string): number {
 	return c.columns.get(name)?.n ?? damaged(`column ${name} is missing`);
 }
 
+/* Each number is less than @end, or is @none. */
+function check(name: string, column: Column, end: number, none: number): void {
+	const n = column.length;
+
+	for (let i = 0; i < n; i++)
+		if (column[i]! >= end && column[i] !== none)
+			damaged(`${name} ${i} is ${column[i]}, of ${end}`);
+}
+
+/* The column @name of @n rows, whose numbers are less than @end, or @none. */
 function column<T extends Column>(c: Container, name: string, n: number,
-				  make: new (n: number) => T): T {
+				  make: new (n: number) => T, end = Infinity,
+				  none = -1): T {
 	const raw = c.columns.get(name);
 
 	if (!raw || raw.n !== n)
 		damaged(`column ${name} is missing, or not as long as others`);
 	const to = new make(n);
-	const cursor = { bytes: c.bytes, at: raw.from };
 
 	if (raw.encoding === Encoding.SAME)
-		to.fill(n ? number(cursor) : 0);
-	else if (raw.encoding === Encoding.PLAIN)
-		plain(cursor, to);
+		to.fill(number({ bytes: raw.bytes, at: 0 }));
 	else
-		deltas(cursor, to);
+		numbers(raw.bytes, to, raw.encoding === Encoding.DELTA);
+	if (end !== Infinity)
+		check(name, raw.encoding === Encoding.SAME ?
+			    to.subarray(0, 1) : to, end, none);
 	return to;
-}
-
-/* Each number is less than @end, or is @none. */
-function check(name: string, column: Column, end: number, none = -1): void {
-	for (let i = 0; i < column.length; i++)
-		if (!(column[i]! < end) && column[i] !== none)
-			damaged(`${name} ${i} is ${column[i]}, of ${end}`);
 }
 
 /* -- the head ------------------------------------------------------------- */
@@ -279,6 +252,12 @@ function figure(of: Json, name: string, missing?: number): number {
 	return typeof v === "number" ? v : damaged(`${name} is no number`);
 }
 
+function loss(v: unknown): Meta["losses"][0] {
+	const l = object(v, "loss");
+
+	return { text: text(l, "text"), records: figure(l, "records") };
+}
+
 function meta(head: Json): Meta {
 	const m = object(head.meta, "meta");
 	const coarse = object(m.coarse, "coarse");
@@ -292,9 +271,7 @@ function meta(head: Json): Meta {
 		utcNs: text(m, "utcNs"),
 		openAtNs: figure(m, "openAtNs"),
 		notes: texts(m, "notes"),
-		losses: list(m, "losses").map(l => object(l, "loss")).map(l => ({
-			text: text(l, "text"), records: figure(l, "records"),
-		})),
+		losses: list(m, "losses").map(loss),
 		coarse: {
 			samples: figure(coarse, "samples"),
 			calls: figure(coarse, "calls"),
@@ -385,21 +362,18 @@ function code(v: unknown, nFunctions: number): Code {
 function functions(c: Container, nModules: number): Functions {
 	const name = texts(c.head, "functions");
 	const n = name.length;
-	const module = column(c, "functions.module", n, Uint32Array);
-	const layer = column(c, "functions.layer", n, Uint8Array);
+	const module = column(c, "functions.module", n, Uint32Array, nModules);
+	const layer = column(c, "functions.layer", n, Uint8Array,
+			     LAYERS.length);
 
-	check("functions.module", module, nModules);
-	check("functions.layer", layer, LAYERS.length);
 	return { n, name, module, layer };
 }
 
 function frames(c: Container, nFunctions: number, nFiles: number): Frames {
 	const n = rows(c, "frames.func");
-	const func = column(c, "frames.func", n, Uint32Array);
-	const file = column(c, "frames.file", n, Uint32Array);
+	const func = column(c, "frames.func", n, Uint32Array, nFunctions);
+	const file = column(c, "frames.file", n, Uint32Array, nFiles, NONE);
 
-	check("frames.func", func, nFunctions);
-	check("frames.file", file, nFiles, NONE);
 	return {
 		n, func, file, line: column(c, "frames.line", n, Uint32Array),
 		addr: column(c, "frames.addr", n, Float64Array),
@@ -435,97 +409,97 @@ interface Sizes {
 	functions: number;
 }
 
+type Reader = <T extends Column>(name: string, make: new (n: number) => T,
+				 end?: number, none?: number) => T;
+
+/* Reads the columns of @table, all of @n rows. */
+function reader(c: Container, table: string, n: number): Reader {
+	return (name, make, end, none) => column(c, `${table}.${name}`, n,
+						 make, end, none);
+}
+
 function samples(c: Container, sizes: Sizes): Samples {
 	const n = rows(c, "samples.time");
-	const s: Samples = {
-		n,
-		time: column(c, "samples.time", n, Float64Array),
-		thread: column(c, "samples.thread", n, Uint32Array),
-		stack: column(c, "samples.stack", n, Uint32Array),
-		event: column(c, "samples.event", n, Uint8Array),
-		cpu: column(c, "samples.cpu", n, Uint16Array),
-		weight: column(c, "samples.weight", n, Float64Array),
-		count: column(c, "samples.count", n, Float64Array),
-		placed: column(c, "samples.placed", n, Uint8Array),
-		reason: column(c, "samples.reason", n, Uint32Array),
-		waker: column(c, "samples.waker", n, Uint32Array),
-	};
+	const read = reader(c, "samples", n);
+	const time = read("time", Float64Array);
 
-	checkOrder("samples.time", s.time);
-	check("samples.thread", s.thread, sizes.threads);
-	check("samples.stack", s.stack, sizes.stacks);
-	check("samples.event", s.event, sizes.events);
-	check("samples.reason", s.reason, sizes.words);
-	check("samples.waker", s.waker, sizes.words);
-	return s;
+	checkOrder("samples.time", time);
+	return {
+		n, time,
+		thread: read("thread", Uint32Array, sizes.threads),
+		stack: read("stack", Uint32Array, sizes.stacks),
+		event: read("event", Uint8Array, sizes.events),
+		cpu: read("cpu", Uint16Array),
+		weight: read("weight", Float64Array),
+		count: read("count", Float64Array),
+		placed: read("placed", Uint8Array),
+		reason: read("reason", Uint32Array, sizes.words),
+		waker: read("waker", Uint32Array, sizes.words),
+	};
 }
 
 /*
- * Parents: the last call of the thread that is one level up.  In self, what is
- * left of the duration after the callees, those that the page has not too.
+ * Fill in parents, the last call of the thread that is one level up, and take
+ * the time of callees from self.
  */
 function nest(calls: Calls): void {
 	const last = new Uint32Array(0x10000);
 	const { thread, depth, parent, self, duration, begin } = calls;
-	let before = 0;		/* depth of the next call at most */
+	let deepest = 0;	/* of the next call */
 
 	for (let i = 0; i < calls.n; i++) {
 		const d = depth[i]!;
 
 		if (i === 0 || thread[i] !== thread[i - 1])
-			before = 0;
+			deepest = 0;
 		else if (begin[i]! < begin[i - 1]!)
 			damaged(`call ${i} begins before the one before it`);
-		if (d > before)
+		if (d > deepest)
 			damaged(`call ${i} has no caller`);
 		parent[i] = d ? last[d - 1]! : NONE;
 		if (d)
 			self[parent[i]!]! -= duration[i]!;
 		last[d] = i;
-		before = Math.min(d + 1, 0xffff);
+		deepest = Math.min(d + 1, 0xffff);
 	}
 }
 
 function calls(c: Container, sizes: Sizes): Calls {
 	const n = rows(c, "calls.begin");
-	const duration = column(c, "calls.duration", n, Float64Array);
-	const hidden = column(c, "calls.hidden", n, Float64Array);
+	const read = reader(c, "calls", n);
+	const duration = read("duration", Float64Array);
+	const self = read("hidden", Float64Array);
+
+	for (let i = 0; i < n; i++)
+		self[i] = duration[i]! - self[i]!;
 	const all: Calls = {
-		n, duration,
-		begin: column(c, "calls.begin", n, Float64Array),
-		self: duration.map((v, i) => v - hidden[i]!),
-		thread: column(c, "calls.thread", n, Uint32Array),
-		func: column(c, "calls.func", n, Uint32Array),
-		depth: column(c, "calls.depth", n, Uint16Array),
+		n, duration, self,
+		begin: read("begin", Float64Array),
+		thread: read("thread", Uint32Array, sizes.threads),
+		func: read("func", Uint32Array, sizes.functions, NONE),
+		depth: read("depth", Uint16Array),
 		parent: new Uint32Array(n),
-		text: column(c, "calls.text", n, Uint32Array),
+		text: read("text", Uint32Array, sizes.words),
 	};
 
-	check("calls.thread", all.thread, sizes.threads);
-	check("calls.func", all.func, sizes.functions, NONE);
-	check("calls.text", all.text, sizes.words);
 	nest(all);
 	return all;
 }
 
 function marks(c: Container, sizes: Sizes): Marks {
 	const n = rows(c, "marks.time");
-	const m: Marks = {
-		n,
-		time: column(c, "marks.time", n, Float64Array),
-		duration: column(c, "marks.duration", n, Float64Array),
-		thread: column(c, "marks.thread", n, Uint32Array),
-		kind: column(c, "marks.kind", n, Uint8Array),
-		name: column(c, "marks.name", n, Uint32Array),
-		text: column(c, "marks.text", n, Uint32Array),
-	};
+	const read = reader(c, "marks", n);
+	const time = read("time", Float64Array);
 
-	checkOrder("marks.time", m.time);
-	check("marks.thread", m.thread, sizes.threads, NONE);
-	check("marks.kind", m.kind, MARK_KINDS.length);
-	check("marks.name", m.name, sizes.words);
-	check("marks.text", m.text, sizes.words);
-	return m;
+	checkOrder("marks.time", time);
+	return {
+		n, time,
+		duration: read("duration", Float64Array),
+		thread: read("thread", Uint32Array, sizes.threads, NONE),
+		kind: read("kind", Uint8Array, MARK_KINDS.length),
+		name: read("name", Uint32Array, sizes.words),
+		text: read("text", Uint32Array, sizes.words),
+	};
 }
 
 function profile(c: Container): Profile {
@@ -548,8 +522,9 @@ function profile(c: Container): Profile {
 	return {
 		meta: meta(head), words, files: allFiles, processes, threads,
 		events, modules: allModules, functions: allFunctions,
-		frames: allFrames, stacks: allStacks, samples: samples(c, sizes),
-		calls: calls(c, sizes), marks: marks(c, sizes),
+		frames: allFrames, stacks: allStacks,
+		samples: samples(c, sizes), calls: calls(c, sizes),
+		marks: marks(c, sizes),
 		code: list(head, "code").map(v => code(v, allFunctions.n)),
 	};
 }

@@ -5,12 +5,11 @@
 #include <errno.h>
 #include <inttypes.h>
 
-#include "base/json.h"
 #include "base/text.h"
+#include "export/page/page_code.h"
 #include "export/page/page_rows.h"
 #include "export/page/payload.h"
 #include "export/page_html.h"
-#include "wire/manifest.h"
 
 /* Where the page has the recordings. */
 static const char place[] = "<!--recordings-->";
@@ -26,6 +25,8 @@ struct page_writer {
 	const struct seam_profile *profile;
 	struct seam_parts parts;
 	struct seam_page_rows rows;
+	struct seam_annotation code;
+	size_t n_sources;
 	struct seam_strings files;
 	SEAM_ARRAY(struct page_frame) frames;
 	struct seam_payload payload;
@@ -77,11 +78,8 @@ static void put_meta(struct page_writer *w)
 		put_decimal(w, "utcNs", (int64_t)p->start_ns + p->utc_ns);
 	else
 		seam_json_string(j, "utcNs", "");
-	if (m && m->n_triggers)
-		seam_json_u64(j, "openAtNs", seam_page_since(
-				p, m->triggers[0].time_ns));
-	else
-		seam_json_i64(j, "openAtNs", -1);
+	seam_json_i64(j, "openAtNs", m->n_triggers ? (int64_t)seam_page_since(
+			p, m->triggers[0].time_ns) : -1);
 	seam_json_open(j, "notes", '[');
 	for (size_t i = 0; i < p->notes.n; i++)
 		seam_json_string(j, NULL, seam_profile_text(
@@ -93,8 +91,9 @@ static void put_meta(struct page_writer *w)
 	seam_json_u64(j, "calls", w->rows.n_short_calls);
 	seam_json_u64(j, "shortestCallNs", w->rows.least_call_ns);
 	seam_json_close(j);
-	seam_json_i64(j, "clockSkewNs", -1);
-	seam_json_string(j, "hostName", m && m->host ? m->host : "");
+	seam_json_i64(j, "clockSkewNs", p->clock_skew_ns ?
+		      (int64_t)seam_page_number(p->clock_skew_ns) : -1);
+	seam_json_string(j, "hostName", m->host ? m->host : "");
 	seam_json_u64(j, "cpus", p->n_cpus);
 	seam_json_close(j);
 }
@@ -237,23 +236,13 @@ static void put_head(struct page_writer *w)
 	put_events(w);
 	put_modules(w);
 	put_functions(w);
-	seam_json_open(&w->json, "sources", '[');
-	seam_json_close(&w->json);
-	seam_json_open(&w->json, "code", '[');
-	seam_json_close(&w->json);
+	w->n_sources = seam_page_sources_put(w->part, &w->files, &w->json);
+	seam_page_code_put(&w->code, &w->json);
 	seam_json_close(&w->json);
 	putc_unlocked(0, w->payload.stream);
 }
 
 /* -- columns -------------------------------------------------------------- */
-
-/* Addresses of the kernel become negative: doubles are exact near 0. */
-static int64_t signed_address(uint64_t addr)
-{
-	int64_t v = (int64_t)addr;
-
-	return v < -(INT64_C(1) << 51) || v > INT64_C(1) << 51 ? 0 : v;
-}
 
 /* The frames with numbers of files. */
 static int make_frames(struct page_writer *w)
@@ -268,7 +257,7 @@ static int make_frames(struct page_writer *w)
 		if ((f->file && file == SEAM_NONE) ||
 		    !SEAM_ARRAY_ADD(&w->frames, (struct page_frame) {
 				f->function, file, f->line,
-				signed_address(f->addr), f->is_inlined }))
+				seam_page_address(f->addr), f->is_inlined }))
 			return -ENOMEM;
 	}
 	return 0;
@@ -325,7 +314,96 @@ static void put_columns(struct page_writer *w)
 		seam_payload_column(&w->payload, &columns[i]);
 }
 
+/* -- marks ---------------------------------------------------------------- */
+
+/* The thread with the number @tid; SEAM_NONE: none. */
+static uint32_t thread_of(const struct seam_profile *p, uint64_t tid)
+{
+	for (uint32_t i = 0; i < p->threads.n; i++)
+		if (p->threads.items[i].tid >= 0 &&
+		    (uint64_t)p->threads.items[i].tid == tid)
+			return i;
+	return SEAM_NONE;
+}
+
+/* Why the recording, a snapshot, was made. */
+static void add_triggers(struct page_writer *w)
+{
+	const struct seam_manifest *m = w->part->manifest;
+
+	for (size_t i = 0; i < m->n_triggers; i++) {
+		const struct seam_manifest_trigger *t = &m->triggers[i];
+		char text[400];
+
+		seam_manifest_trigger_describe(text, sizeof(text), t,
+					       m->start_ns);
+		seam_page_add_mark(&w->rows, (struct seam_page_mark) {
+			.time_ns = seam_page_since(w->profile, t->time_ns),
+			.thread = thread_of(w->profile, t->tid),
+			.kind = SEAM_PAGE_TRIGGER,
+			.name = seam_page_word(&w->rows, t->text),
+			.text = seam_page_word(&w->rows, text),
+		});
+	}
+}
+
+/* When code was compiled; by which thread is not recorded. */
+static void add_compilations(struct page_writer *w)
+{
+	const struct seam_profile *p = w->profile;
+	const struct seam_selected *selected = w->parts.selected;
+
+	for (size_t i = 0; i < p->code_objects.n; i++) {
+		const struct seam_code_object *c = &p->code_objects.items[i];
+		char text[80];
+
+		if (!c->from_ns || c->from_ns < selected->from_ns ||
+		    c->from_ns >= selected->to_ns)
+			continue;
+		snprintf(text, sizeof(text), "%" PRIu64 " bytes, process %"
+			 PRId32, c->size, c->pid);
+		seam_page_add_mark(&w->rows, (struct seam_page_mark) {
+			.time_ns = seam_page_since(p, c->from_ns),
+			.thread = SEAM_NONE, .kind = SEAM_PAGE_JIT,
+			.name = seam_page_word(&w->rows, seam_profile_text(
+					p, c->name)),
+			.text = seam_page_word(&w->rows, text),
+		});
+	}
+}
+
+static int add_marks(struct page_writer *w)
+{
+	add_triggers(w);
+	add_compilations(w);
+	return w->rows.is_failed ? -ENOMEM :
+	       seam_page_sort_marks(&w->rows);
+}
+
 /* -- the page ------------------------------------------------------------- */
+
+/* What the page has not, in words. */
+static void say_left_out(const struct page_writer *w,
+			 void (*say)(const char *fmt, ...))
+{
+	const struct seam_page_rows *rows = &w->rows;
+
+	if (rows->n_merged)
+		say("%" PRIu64 " samples are added to others of their stack "
+		    "near them: a page has at most %d", rows->n_merged,
+		    SEAM_PAGE_SAMPLES);
+	if (rows->n_short_calls)
+		say("%" PRIu64 " calls of less than %" PRIu64 " ns are not on "
+		    "the time line: a page has at most %d; --time selects a "
+		    "part with all of them", rows->n_short_calls,
+		    rows->least_call_ns, SEAM_PAGE_CALLS);
+	if (rows->n_more_marks)
+		say("%" PRIu64 " events of the program are left out: a page "
+		    "has at most %d", rows->n_more_marks, SEAM_PAGE_MARKS);
+	if (w->part->source)
+		say("%zu source file%s in the page", w->n_sources,
+		    w->n_sources == 1 ? " is" : "s are");
+}
 
 static int fill(struct page_writer *w, FILE *out, struct seam_err *err)
 {
@@ -333,9 +411,14 @@ static int fill(struct page_writer *w, FILE *out, struct seam_err *err)
 
 	if (r)
 		return r;
+	if (w->part->symbols)
+		r = seam_page_code_read(&w->code, &w->parts, w->part->symbols,
+					err);
+	if (r)
+		return r;
 	r = seam_page_rows_init(&w->rows, &w->parts);
 	if (!r)
-		r = seam_page_sort_marks(&w->rows);
+		r = add_marks(w);
 	if (!r)
 		r = make_frames(w);
 	if (!r)
@@ -355,9 +438,10 @@ static int fill(struct page_writer *w, FILE *out, struct seam_err *err)
 	return r ? seam_err_no_memory(err) : 0;
 }
 
-static int write_part(const struct seam_page_part *part, FILE *out,
-		      struct seam_err *err)
+static int write_part(const struct seam_page_part *part,
+		      const struct seam_export *export, struct seam_err *err)
 {
+	FILE *out = export->out;
 	struct page_writer w = {
 		.part = part, .profile = part->selected->profile,
 	};
@@ -367,6 +451,9 @@ static int write_part(const struct seam_page_part *part, FILE *out,
 	      "class=\"recording\">", out);
 	r = fill(&w, out, err);
 	fputs("</script>\n", out);
+	if (!r)
+		say_left_out(&w, export->say);
+	seam_annotation_fini(&w.code);
 	seam_parts_fini(&w.parts);
 	seam_page_rows_fini(&w.rows);
 	seam_strings_fini(&w.files);
@@ -382,7 +469,7 @@ int seam_page_write(const struct seam_export *export, struct seam_err *err)
 
 	fwrite(page_html, 1, (size_t)(at - page_html), export->out);
 	for (size_t i = 0; i < page->n_parts && !r; i++)
-		r = write_part(&page->parts[i], export->out, err);
+		r = write_part(&page->parts[i], export, err);
 	fputs(at + sizeof(place) - 1, export->out);
 	return r;
 }

@@ -7,15 +7,20 @@
  */
 #pragma once
 
+#include "base/file.h"
 #include "export/exporter.h"
-
-struct seam_manifest;
+#include "wire/manifest.h"
 
 /* Of a recording, what is not in its selected profile. */
 struct seam_page_part {
 	const struct seam_selected *selected;
 	const char *file;		/* its name */
-	const struct seam_manifest *manifest;	/* NULL: none */
+	const struct seam_manifest *manifest;	/* zeroed: none */
+	/* of machine code; NULL: it is left out */
+	const struct seam_symbols_options *symbols;
+	/* Read a source file.  0 or -errno; NULL: sources are left out. */
+	int (*source)(void *context, const char *path, struct seam_file *file);
+	void *context;
 };
 
 enum { SEAM_PAGE_PARTS = 2 };

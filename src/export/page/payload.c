@@ -63,7 +63,7 @@ static ssize_t take_bytes(void *cookie, const char *bytes, size_t n)
 	struct seam_payload *p = cookie;
 	size_t part = n < UINT32_MAX ? n : UINT32_MAX;
 
-	p->gzip.next_in = (z_const Bytef *)bytes;
+	p->gzip.next_in = (Bytef *)(uintptr_t)bytes;	/* it reads only */
 	p->gzip.avail_in = (uInt)part;
 	deflate_all(p, Z_NO_FLUSH);
 	return (ssize_t)part;
@@ -119,35 +119,50 @@ static uint64_t number_at(const struct seam_column *column, size_t i)
 	return v;
 }
 
-static bool is_same(const struct seam_column *column)
+/* zigzag: the sign becomes the lowest bit */
+static uint64_t encoded(const struct seam_column *column, size_t i,
+			uint64_t *before)
 {
-	for (size_t i = 1; i < column->n; i++)
-		if (number_at(column, i) != number_at(column, 0))
-			return false;
-	return true;
+	uint64_t v = number_at(column, i), delta = v - *before;
+
+	*before = v;
+	return column->is_delta ? delta << 1 ^ (0 - (delta >> 63)) : v;
+}
+
+static size_t length_of(uint64_t v)
+{
+	return v ? (size_t)(63 - __builtin_clzll(v)) / 7 + 1 : 1;
+}
+
+/* The length of the column in bytes; whether it is one number. */
+static uint64_t measure(const struct seam_column *column, bool *is_same)
+{
+	uint64_t n_bytes = 0, before = 0;
+
+	*is_same = !column->is_delta;
+	for (size_t i = 0; i < column->n; i++) {
+		*is_same &= i == 0 || number_at(column, i) == before;
+		n_bytes += length_of(encoded(column, i, &before));
+	}
+	if (*is_same && column->n)
+		n_bytes /= column->n;
+	return n_bytes;
 }
 
 void seam_payload_column(struct seam_payload *payload,
 			 const struct seam_column *column)
 {
-	enum seam_column_encoding encoding =
-		column->is_delta ? SEAM_COLUMN_DELTA : is_same(column) ?
-		SEAM_COLUMN_SAME : SEAM_COLUMN_PLAIN;
-	size_t n = encoding == SEAM_COLUMN_SAME && column->n ? 1 : column->n;
 	FILE *out = payload->stream;
 	uint64_t before = 0;
+	bool is_same;
+	uint64_t n_bytes = measure(column, &is_same);
 
 	putc_unlocked((int)strlen(column->name), out);
 	fputs(column->name, out);
-	putc_unlocked((int)encoding, out);
+	putc_unlocked(column->is_delta ? SEAM_COLUMN_DELTA : is_same ?
+		      SEAM_COLUMN_SAME : SEAM_COLUMN_PLAIN, out);
 	put_number(out, column->n);
-	for (size_t i = 0; i < n; i++) {
-		uint64_t v = number_at(column, i);
-		uint64_t delta = v - before;
-
-		/* zigzag: the sign becomes the lowest bit */
-		put_number(out, encoding != SEAM_COLUMN_DELTA ? v :
-			   delta << 1 ^ (0 - (delta >> 63)));
-		before = v;
-	}
+	put_number(out, n_bytes);
+	for (size_t i = 0; i < (is_same && column->n ? 1 : column->n); i++)
+		put_number(out, encoded(column, i, &before));
 }
