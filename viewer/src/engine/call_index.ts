@@ -27,8 +27,9 @@ export const outermostCalls = memo((profile: Profile): Uint8Array => {
 	for (let i = 0; i < n; i++) {
 		while (path.length && path[path.length - 1] !== parent[i])
 			open[func[path.pop()!]!]!--;
-		flags[i] = open[func[i]!]!++ === 0 ? 1 : 0;
 		path.push(i);
+		/* of a call without a name nothing is asked */
+		flags[i] = func[i] !== NONE && open[func[i]!]!++ === 0 ? 1 : 0;
 	}
 	return flags;
 });
@@ -136,7 +137,7 @@ function findPaths(profile: Profile, paths: Paths): Uint32Array {
 	const of = new Uint32Array(n);
 
 	for (let i = 0; i < n; i++)
-		of[i] = pathBelow(paths, parent[i] === NONE ? 0 :
+		of[i] = func[i] === NONE ? 0 : pathBelow(paths, parent[i] === NONE ? 0 :
 				  of[parent[i]!]!, func[i]!);
 	return of;
 }

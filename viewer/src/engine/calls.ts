@@ -188,9 +188,10 @@ function addUp(chosen: Chosen, octaves: Octaves): Figures {
 		f[figure] = new Float64Array(functions.n);
 	f.min.fill(Infinity);
 	for (let i = 0; i < calls.n; i++) {
-		if (!has[i])
-			continue;
 		const func = calls.func[i]!, ns = calls.duration[i]!;
+
+		if (!has[i] || func === NONE)
+			continue;
 		const bucket = bucketOf(ns);
 
 		octaves.blocks[blockOf(octaves, func * OCTAVES +

@@ -215,6 +215,8 @@ function collect(sums: Map<number, Inside>, side: "slow" | "fast",
 		 func: number, ns: number): void {
 	let row = sums.get(func);
 
+	if (func === NONE)
+		return;		/* the log has no name for it */
 	if (!row)
 		sums.set(func, row = { func, slow: 0, fast: 0 });
 	row[side] += ns;
