@@ -84,9 +84,9 @@ export interface CallWaits {
 	selfPreempted: Float64Array;
 }
 
-function waitsIn(profile: Profile, preempted: boolean):
-		{ all: Float64Array; self: Float64Array } {
-	const { n, begin, duration, thread, parent } = profile.calls;
+/* By call its waits that have a place in time. */
+function placedWaits(profile: Profile, preempted: boolean): Float64Array {
+	const { n, begin, duration, thread } = profile.calls;
 	const waits = waitsByThread(profile, preempted);
 	const all = new Float64Array(n);
 
@@ -97,6 +97,15 @@ function waitsIn(profile: Profile, preempted: boolean):
 			all[i] = waitedUntil(of, begin[i]! + duration[i]!) -
 				 waitedUntil(of, begin[i]!);
 	}
+	return all;
+}
+
+function waitsIn(profile: Profile, preempted: boolean):
+		{ all: Float64Array; self: Float64Array } {
+	const { n, parent } = profile.calls;
+	const known = preempted ? profile.calls.preempted :
+		      profile.calls.blocked;
+	const all = known?.length ? known : placedWaits(profile, preempted);
 	const self = all.slice();
 
 	for (let i = 0; i < n; i++)

@@ -10,7 +10,7 @@
  */
 import { LAYERS, NONE, type Profile } from "../profile";
 import type { Selection } from "../select";
-import { callsByFunction, callWaits, hasWaits } from "./call_index";
+import { callWaits, hasWaits } from "./call_index";
 import { choose, intervalsOf, mainEvents, matchingCalls, type Chosen }
 	from "./chosen";
 import { chosenCalls } from "./sums";
@@ -85,26 +85,27 @@ function groupOf(profile: Profile, selection: Selection, func: number,
 	};
 }
 
-/* The calls that @slow is compared with: the shorter ones; else longer. */
-function otherGroup(profile: Profile, selection: Selection, func: number,
-		    slow: Group): [Group | null, boolean] {
-	const { duration } = profile.calls, index = callsByFunction(profile);
-	let below = -1;
+/*
+ * The lengths that calls of min to max ns are compared with: the shorter ones;
+ * where there are none, the longer ones.  Null: no other call.
+ */
+export function otherLengths(profile: Profile, selection: Selection,
+			     func: number, min: number, max: number):
+		{ min: number; max: number } | null {
+	const all = matchingCalls(profile, selection,
+				  { func, min: 0, max: Infinity });
+	let below = -1, above = Infinity;
 
-	for (let at = index.start[func]!; at < index.start[func + 1]!; at++) {
-		const ns = duration[index.rows[at]!]!;
+	for (const call of all) {
+		const ns = profile.calls.duration[call]!;
 
-		if (ns < slow.min && ns > below)
+		if (ns < min && ns > below)
 			below = ns;
+		if (ns > max && ns < above)
+			above = ns;
 	}
-	const shorter = below < 0 ? null :
-		groupOf(profile, selection, func, 0, below);
-
-	if (shorter)
-		return [shorter, false];
-	const next = slow.max + Math.max(1, slow.max * 2 ** -52);
-
-	return [groupOf(profile, selection, func, next, Infinity), true];
+	return below >= 0 ? { min: 0, max: below } :
+	       above < Infinity ? { min: above, max: Infinity } : null;
 }
 
 /* -- parts -------------------------------------------------------------- */
@@ -122,12 +123,17 @@ function addPart(parts: Amounts, side: "slow" | "fast",
 	part[side] += ns;
 }
 
-/* Adds the waits inside; returns their sum. */
+interface Waited {
+	blocked: number;
+	preempted: number;
+}
+
+/* Adds the waits inside that have a place; returns their sums. */
 function addWaits(parts: Amounts, side: "slow" | "fast", group: Group):
-		number {
+		Waited {
 	const { profile } = group.chosen, { samples, events } = profile;
 	const isWait = events.map(e => e.kind === "wait");
-	let sum = 0;
+	const sums = { blocked: 0, preempted: 0 };
 
 	for (const i of group.chosen.samples) {
 		const event = samples.event[i]!, ns = samples.weight[i]!;
@@ -136,12 +142,42 @@ function addWaits(parts: Amounts, side: "slow" | "fast", group: Group):
 			continue;
 		const preempted = events[event]!.preempted;
 
+		sums[preempted ? "preempted" : "blocked"] += ns;
 		addPart(parts, side, preempted ? "preempted" : "blocked", NONE,
 			preempted ? "" : profile.words[samples.reason[i]!] ||
 			"not known", ns / group.n);
-		sum += ns;
 	}
-	return sum;
+	return sums;
+}
+
+/* What the calls waited beside @placed; returns all that they waited. */
+function addShortWaits(parts: Amounts, side: "slow" | "fast", group: Group,
+		       placed: Waited): number {
+	const { profile, selection } = group.chosen;
+	const waits = hasWaits(profile) ? callWaits(profile) : null;
+	let { blocked, preempted } = { blocked: 0, preempted: 0 }, end = -1;
+	let thread = NONE;
+
+	for (const i of matchingCalls(profile, selection, selection.calls)) {
+		const { begin, duration } = profile.calls;
+
+		if (!waits || (profile.calls.thread[i] === thread &&
+			       begin[i]! + duration[i]! <= end))
+			continue;	/* inside the one before */
+		thread = profile.calls.thread[i]!;
+		end = begin[i]! + duration[i]!;
+		blocked += waits.blocked[i]!;
+		preempted += waits.preempted[i]!;
+	}
+	blocked = Math.max(0, blocked - placed.blocked);
+	preempted = Math.max(0, preempted - placed.preempted);
+	if (blocked)
+		addPart(parts, side, "blocked", NONE, "short waits",
+			blocked / group.n);
+	if (preempted)
+		addPart(parts, side, "preempted", NONE, "",
+			preempted / group.n);
+	return placed.blocked + placed.preempted + blocked + preempted;
 }
 
 /* Divides @ns of running by the samples of @group. */
@@ -176,7 +212,8 @@ function addRunning(parts: Amounts, side: "slow" | "fast", group: Group,
 }
 
 function addGroup(parts: Amounts, side: "slow" | "fast", group: Group): void {
-	const waited = addWaits(parts, side, group);
+	const placed = addWaits(parts, side, group);
+	const waited = addShortWaits(parts, side, group, placed);
 
 	addRunning(parts, side, group,
 		   Math.max(0, group.ns * group.n - waited));
@@ -266,7 +303,9 @@ export function causesOf(profile: Profile, selection: Selection, func: number,
 
 	if (!slow)
 		return null;
-	const [fast, fastAreLonger] = otherGroup(profile, rest, func, slow);
+	const other = otherLengths(profile, rest, func, min, max);
+	const fast = other &&
+		groupOf(profile, rest, func, other.min, other.max);
 	const parts: Amounts = new Map();
 	const groups: [("slow" | "fast"), Group][] = [["slow", slow]];
 
@@ -276,7 +315,7 @@ export function causesOf(profile: Profile, selection: Selection, func: number,
 		addGroup(parts, side, group);
 	mergeRunning(parts);
 	return {
-		func, slow, fast, fastAreLonger,
+		func, slow, fast, fastAreLonger: (fast?.min ?? 0) > max,
 		parts: [...parts.values()].sort((a, b) =>
 			difference(b) - difference(a)),
 		callees: calleesOf(groups), leaves: leavesOf(groups),

@@ -55,21 +55,27 @@ function columnsOf(props: ViewProps, rows: CallRows): Column[] {
 			value: row => rows[figure][row]!,
 			cell: row => figure === "count" ?
 				formatCount(rows.count[row]!) :
+				figure.startsWith("self") && figure !== "self"
+				&& !rows[figure][row] ? "–" :
 				formatNs(rows[figure][row]!),
 		})),
 	];
 }
 
+const MANY = 100;		/* calls: enough for a percentile to mean much */
+
 /* The function of the view if it was called; else that with most time. */
 function focusOf(props: ViewProps, rows: CallRows): number {
 	const asked = props.selection.calls?.func ?? props.view.func;
+	/* a main loop is called once, and has all the time */
+	const least = rows.count.some(n => n >= MANY) ? MANY : 1;
 	let most = -1;
 
 	if (asked !== null && (props.selection.calls ||
 			       rows.func.includes(asked)))
 		return asked;
 	for (let i = 0; i < rows.n; i++)
-		if (rows.count[i]! > 1 &&
+		if (rows.count[i]! >= least &&
 		    (most < 0 || rows.total[i]! > rows.total[most]!))
 			most = i;
 	return most < 0 ? rows.func[0] ?? NONE : rows.func[most]!;

@@ -9,9 +9,11 @@ import { useMemo } from "preact/hooks";
 import { FlameGraph } from "../draw/flame_graph";
 import { choose, type Chosen } from "../engine/chosen";
 import { diffOf, type Diff, type Side } from "../engine/diff";
+import { otherLengths } from "../engine/causes";
+import { FIRST_VIEW, writeHash } from "../hash";
 import { NONE } from "../profile";
 import { ALL, type Selection } from "../select";
-import { cut, formatChange, formatMean, formatNs, plural, shortName,
+import { cut, formatChange, formatDifference, formatMean, formatNs, plural, shortName,
 	 visible } from "../text";
 import { describe } from "./chips";
 import { Grid, type Column } from "./grid";
@@ -70,8 +72,8 @@ function columnsOf(props: ViewProps, diff: Diff, which: "self" | "total"):
 		  cell: row => formatMean(change(row).b, unit) },
 		{ id: "size", head: "Difference",
 		  value: row => Math.abs(change(row).b - change(row).a),
-		  cell: row => formatMean(change(row).b - change(row).a,
-					  unit) },
+		  cell: row => formatDifference(change(row).b -
+						change(row).a, unit) },
 		{ id: "change", head: "Change",
 		  value: row => change(row).change,
 		  cell: row => formatChange(change(row).change) },
@@ -117,10 +119,32 @@ function Result({ props, sides }: { props: ViewProps; sides: Sides }) {
 const Text = ({ profile, selection }: Chosen) => <>{describe(profile,
 	selection).map(chip => chip.text).join("; ") || "everything"}</>;
 
+/*
+ * The selection that @selection is compared with: what was kept, else the other
+ * calls of the function, else everything; with the same events.
+ */
+function beforeOf({ profile, selection, view }: ViewProps): Selection | null {
+	const { calls } = selection, events = choose(profile, selection).events;
+	const same = { events: events.map((_, i) => i).filter(i => events[i]) };
+
+	if (view.before)
+		return { ...view.before, ...same };
+	if (calls) {
+		const { min, max } = calls;
+		const other = otherLengths(profile, selection, calls.func,
+					   min, max);
+
+		return other && { ...selection, ...same, calls: {
+			func: calls.func, ...other } };
+	}
+	return writeHash({ ...FIRST_VIEW, selection: { ...selection, search: "",
+		events: null } }) === writeHash(FIRST_VIEW) ? null :
+		{ ...ALL, ...same };
+}
+
 function TwoSelections(props: ViewProps) {
 	const { profile, selection, view, go } = props, { before } = view;
-	const from: Selection | null = before ??
-		(selection === ALL ? null : ALL);
+	const from = useMemo(() => beforeOf(props), [selection, before]);
 
 	if (!from)
 		return <p class="empty">Select something: a time, a thread, the

@@ -26,6 +26,7 @@ interface GridProps {
 	sort: string;		/* "self", or "-self" for the other direction */
 	fallback: string;	/* column, where sort is none of them */
 	onSort: (sort: string) => void;
+	step?: number;		/* rows shown at first, and more each time */
 	isMarked?: (row: number) => boolean;
 	isCurrent?: (row: number) => boolean;
 }
@@ -84,8 +85,8 @@ function Head({ column, sorted, reverse, onSort }: { column: Column;
 }
 
 export function Grid(props: GridProps) {
-	const { columns, rows, sort, onSort } = props;
-	const [limit, setLimit] = useState(STEP);
+	const { columns, rows, sort, onSort, step = STEP } = props;
+	const [limit, setLimit] = useState(step);
 	const reverse = sort.startsWith("-"), id = sort.replace(/^-/, "");
 	const known = columns.find(c => c.id === id);
 	const column = known ??
@@ -115,8 +116,8 @@ export function Grid(props: GridProps) {
 			</tbody>
 		</table>
 		{rows.length > limit && <p class="more">
-			<button onClick={() => setLimit(limit + STEP)}>
-				Show {Math.min(STEP, rows.length - limit)} more
+			<button onClick={() => setLimit(limit + step)}>
+				Show {Math.min(step, rows.length - limit)} more
 			</button>{" "}
 			{formatCount(limit)} of {formatCount(rows.length)} rows
 		</p>}

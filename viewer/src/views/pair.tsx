@@ -9,7 +9,8 @@ import { useMemo } from "preact/hooks";
 import { FlameGraph } from "../draw/flame_graph";
 import { causesOf, partName, type Causes, type Group, type Inside }
 	from "../engine/causes";
-import { treeOf } from "../engine/sums";
+import { diffOf } from "../engine/diff";
+import { treeOf, type CountedTree } from "../engine/sums";
 import { LAYERS, NONE } from "../profile";
 import { answerOf } from "../sentence";
 import { formatDifference, formatMean, formatNs, plural, shortName }
@@ -103,21 +104,19 @@ function InsideTable({ props, title, rows }: { props: ViewProps;
 
 	return <section>
 		<h3>{title}</h3>
-		<Grid label={title} columns={columns} rows={all}
+		<Grid label={title} columns={columns} rows={all} step={20}
 			sort={props.view.sort} fallback="more"
 			onSort={sort => props.go({ sort })} />
 	</section>;
 }
 
-function GroupGraph({ props, group, title }: { props: ViewProps;
-		group: Group; title: string }) {
-	const tree = useMemo(() => treeOf(group.chosen), [group]);
-
+/* @tree has values for one call, or all of @group. */
+function GroupGraph({ props, group, title, tree, text }: { props: ViewProps;
+		group: Group; title: string; tree: CountedTree;
+		text: string }) {
 	return <section>
 		<h3>{title}</h3>
-		<p>{plural(group.n, "call")}, {formatNs(group.ns)} each; the
-			width is {formatNs(tree.total[0]! / group.n)} a call
-			that samples and waits have.</p>
+		<p>{text}</p>
 		{tree.n > 1 ? <FlameGraph profile={props.profile} tree={tree}
 			selection={group.chosen.selection}
 			select={props.select} icicle={props.view.icicle}
@@ -126,6 +125,28 @@ function GroupGraph({ props, group, title }: { props: ViewProps;
 			<p class="empty">No sample and no wait lies in these
 				calls.</p>}
 	</section>;
+}
+
+function Graphs({ props, causes }: { props: ViewProps; causes: Causes }) {
+	const { slow, fast } = causes;
+	const tree = useMemo(() => !fast ? treeOf(slow.chosen) :
+		diffOf({ chosen: fast.chosen, units: fast.n },
+		       { chosen: slow.chosen, units: slow.n }).tree, [causes]);
+	const of = (group: Group, total: number) => `${plural(group.n,
+		"call")}, ${formatNs(group.ns)} each; samples and waits have ` +
+		`${formatMean(total, "ns")} a call.`;
+
+	return <div class="columns">
+		<GroupGraph props={props} group={slow} tree={tree}
+			title="Inside the slow calls"
+			text={of(slow, tree.total[0]! / (fast ? 1 : slow.n)) +
+			      (fast ? " The colour is the difference a call."
+			       : "")} />
+		{fast && <GroupGraph props={props} group={fast}
+			tree={treeOf(fast.chosen)} title="Inside the others"
+			text={of(fast, treeOf(fast.chosen).total[0]! /
+				       fast.n)} />}
+	</div>;
 }
 
 export function Pair({ props, func, min, max }: { props: ViewProps;
@@ -138,17 +159,10 @@ export function Pair({ props, func, min, max }: { props: ViewProps;
 	if (!causes)
 		return <p class="empty" role="status">No call has this
 			length.</p>;
-	const { slow, fast } = causes;
-
 	return <>
 		<Sentence causes={causes} />
 		<PartTable causes={causes} />
-		<div class="columns">
-			<GroupGraph props={props} group={slow}
-				title="Inside the slow calls" />
-			{fast && <GroupGraph props={props} group={fast}
-				title="Inside the others" />}
-		</div>
+		<Graphs props={props} causes={causes} />
 		<div class="columns">
 			<InsideTable props={props} rows={causes.callees}
 				title="Calls inside: self time a call" />
