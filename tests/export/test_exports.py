@@ -294,7 +294,7 @@ def test_what_a_format_cannot_hold_is_one_line():
         left = [line for line in done.stderr.decode().splitlines()
                 if "left out" in line]
         assert len(left) <= 1, left
-        assert left or form in ("firefox", "perfetto"), form
+        assert left or form in ("firefox", "perfetto", "page"), form
 
 
 def test_go_tool_pprof_reads_the_same_weights():

@@ -451,7 +451,7 @@ static int write_part(const struct seam_page_part *part,
 	      "class=\"recording\">", out);
 	r = fill(&w, out, err);
 	fputs("</script>\n", out);
-	if (!r)
+	if (!r && export->say)
 		say_left_out(&w, export->say);
 	seam_annotation_fini(&w.code);
 	seam_parts_fini(&w.parts);
@@ -461,9 +461,16 @@ static int write_part(const struct seam_page_part *part,
 	return r;
 }
 
-int seam_page_write(const struct seam_export *export, struct seam_err *err)
+int seam_write_page(const struct seam_export *export, struct seam_err *err)
 {
-	const struct seam_page *page = export->picture;
+	static const struct seam_manifest none;
+	const struct seam_page alone = {
+		.parts = { { .selected = export->selected, .file = "",
+			     .manifest = &none } },
+		.n_parts = 1,
+	};
+	const struct seam_page *page = export->picture ? export->picture :
+				       &alone;
 	const char *at = strstr(page_html, place);
 	int r = 0;
 

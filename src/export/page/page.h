@@ -31,11 +31,11 @@ struct seam_page {
 };
 
 /*
- * Writes export->picture, a struct seam_page, and calls export->say about
- * what was added up or left out.  -EFBIG: too many distinct stacks; others as
- * seam_parts_init().
+ * seam_write_page() (exporter.h) writes export->picture, a struct seam_page;
+ * where that is NULL, one of export->selected alone.  It calls export->say
+ * about what was added up or left out.  -EFBIG: too many distinct stacks; others
+ * as seam_parts_init().
  *
  * Cost: about 1 us a sample and 0.3 us a call; memory: at most 200 MB beside
  * the profile.
  */
-int seam_page_write(const struct seam_export *export, struct seam_err *err);
