@@ -116,6 +116,12 @@ export interface Calls {
 	depth: Uint16Array;
 	parent: Uint32Array;	/* call; NONE */
 	text: Uint32Array;	/* arguments: index of words; 0: none */
+	/*
+	 * Of duration, ns without a CPU, short waits too; absent or empty: by
+	 * the samples that are waits.
+	 */
+	blocked?: Float64Array;
+	preempted?: Float64Array;
 }
 
 /* Instants and intervals that are no calls, in the order of time. */
