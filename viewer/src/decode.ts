@@ -469,6 +469,7 @@ function calls(c: Container, sizes: Sizes): Calls {
 	const read = reader(c, "calls", n);
 	const duration = read("duration", Float64Array);
 	const self = read("hidden", Float64Array);
+	const hasWaits = object(c.head.meta, "meta").callWaits === true;
 
 	for (let i = 0; i < n; i++)
 		self[i] = duration[i]! - self[i]!;
@@ -480,6 +481,10 @@ function calls(c: Container, sizes: Sizes): Calls {
 		depth: read("depth", Uint16Array),
 		parent: new Uint32Array(n),
 		text: read("text", Uint32Array, sizes.words),
+		blocked: hasWaits ? read("blocked", Float64Array) :
+			 new Float64Array(0),
+		preempted: hasWaits ? read("preempted", Float64Array) :
+			   new Float64Array(0),
 	};
 
 	nest(all);
