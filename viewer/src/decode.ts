@@ -288,6 +288,7 @@ function process(v: unknown): Process {
 
 	return {
 		pid: figure(p, "pid"), name: text(p, "name"),
+		program: text(p, "program"),
 		start: figure(p, "start"), end: figure(p, "end", Infinity),
 	};
 }
@@ -366,7 +367,9 @@ function functions(c: Container, nModules: number): Functions {
 	const layer = column(c, "functions.layer", n, Uint8Array,
 			     LAYERS.length);
 
-	return { n, name, module, layer };
+	const named = column(c, "functions.named", n, Uint8Array);
+
+	return { n, name, module, layer, named };
 }
 
 function frames(c: Container, nFunctions: number, nFiles: number): Frames {

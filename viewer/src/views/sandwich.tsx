@@ -48,8 +48,8 @@ export function SandwichView(props: ViewProps) {
 			formatWeight(callees.self[1] ?? 0, chosen.unit) :
 			`${name} is on no selected stack.`}</p>
 		{has && <div class="columns">
-			<section aria-labelledby="callers">
-				<h3 id="callers">Callers</h3>
+			<section>
+				<h2>Callers</h2>
 				<FlameGraph profile={profile} tree={callers}
 					selection={selection} select={select}
 					icicle={false} onFunction={open} />
@@ -57,8 +57,8 @@ export function SandwichView(props: ViewProps) {
 					root={1} label="Callers"
 					onOpen={open} />
 			</section>
-			<section aria-labelledby="callees">
-				<h3 id="callees">Callees</h3>
+			<section>
+				<h2>Callees</h2>
 				<FlameGraph profile={profile} tree={callees}
 					selection={selection} select={select}
 					icicle={true} onFunction={open} />

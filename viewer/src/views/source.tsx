@@ -106,7 +106,7 @@ export function SourceView(props: ViewProps) {
 		{asCode && places.length > 0 && <Lines chosen={chosen}
 			label="Addresses" lines={codeLines(code, places)} />}
 		{!asCode && files.map(file => <section key={file}>
-			<h3>{cut(visible(profile.files[file]!.path), 300)}</h3>
+			<h2>{cut(visible(profile.files[file]!.path), 300)}</h2>
 			{profile.files[file]!.text === null && <p>The page was
 				made without the text of this file
 				(<code>seam view --source</code>).</p>}
