@@ -16,6 +16,7 @@ struct view_options {
 	bool no_browser;
 	bool source;
 	bool no_code;
+	uint64_t max_rows;
 };
 
 #define OPTION(...) SEAM_OPTION(struct view_options, __VA_ARGS__)
@@ -36,6 +37,13 @@ static const struct seam_option options[] = {
 	       "leave machine code out",
 	       .detail = "Else the page has the instructions of the 40 "
 	       "functions with the most samples in themselves."),
+	OPTION(max_rows, U64, 0, "max-rows", "N",
+	       "at most N samples and N calls in the page (2000000)",
+	       .least = 100,
+	       .detail = "Of larger recordings samples of one stack that are "
+	       "near each other are added up, and the shortest calls are left "
+	       "out of the time line; no sum changes, and the page says so. A "
+	       "browser needs about 100 bytes a row."),
 	SEAM_INPUT_OPTION(struct view_options, reading),
 	SEAM_READING_OPTIONS(struct view_options, reading),
 };
@@ -133,13 +141,14 @@ static int serve_page(const struct viewed *v, const struct seam_page *page,
 
 static int run(const struct seam_command *self, int argc, char **argv)
 {
-	struct view_options o = { 0 };
+	struct view_options o = { .max_rows = SEAM_PAGE_ROWS };
 	struct viewed viewed[SEAM_PAGE_PARTS] = { 0 };
 	struct seam_page page = { .n_parts = 0 };
 	int first, n, status = seam_command_parse(self, argc, argv, &o, &first);
 
 	if (status)
 		return status;
+	page.max_rows = o.max_rows;
 	n = argc - first;
 	if (n > SEAM_PAGE_PARTS)
 		return seam_command_misused(self, "one recording, or two to be "
@@ -174,11 +183,7 @@ const struct seam_command seam_view_command = {
 		"bits, which is also printed. Requests with another path, host "
 		"or method are refused. Ctrl-C ends the server, with exit "
 		"status 0. With -o the page is a file that needs no network "
-		"and no other file, and can be sent to others.\n\n"
-		"A page has at most 2,000,000 samples and as many calls. Of "
-		"larger recordings samples of one stack that are near each "
-		"other are added up, and the shortest calls are left out of "
-		"the time line; no sum changes, and the page says so.",
+		"and no other file, and can be sent to others.",
 	.examples =
 		"seam view\tthe last recording, in a browser\n"
 		"seam view --source -o app.html app.seam\t"

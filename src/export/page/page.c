@@ -22,6 +22,7 @@ struct page_frame {
 
 struct page_writer {
 	const struct seam_page_part *part;
+	uint64_t max_rows;
 	const struct seam_profile *profile;
 	struct seam_parts parts;
 	struct seam_page_rows rows;
@@ -390,13 +391,13 @@ static void say_left_out(const struct page_writer *w,
 
 	if (rows->n_merged)
 		say("%" PRIu64 " samples are added to others of their stack "
-		    "near them: a page has at most %d", rows->n_merged,
-		    SEAM_PAGE_SAMPLES);
+		    "near them: a page has at most %" PRIu64, rows->n_merged,
+		    rows->max_rows);
 	if (rows->n_short_calls)
 		say("%" PRIu64 " calls of less than %" PRIu64 " ns are not on "
-		    "the time line: a page has at most %d; --time selects a "
-		    "part with all of them", rows->n_short_calls,
-		    rows->least_call_ns, SEAM_PAGE_CALLS);
+		    "the time line: a page has at most %" PRIu64 "; --time "
+		    "selects a part with all of them", rows->n_short_calls,
+		    rows->least_call_ns, rows->max_rows);
 	if (rows->n_more_marks)
 		say("%" PRIu64 " events of the program are left out: a page "
 		    "has at most %d", rows->n_more_marks, SEAM_PAGE_MARKS);
@@ -416,7 +417,7 @@ static int fill(struct page_writer *w, FILE *out, struct seam_err *err)
 					err);
 	if (r)
 		return r;
-	r = seam_page_rows_init(&w->rows, &w->parts);
+	r = seam_page_rows_init(&w->rows, &w->parts, w->max_rows);
 	if (!r)
 		r = add_marks(w);
 	if (!r)
@@ -425,9 +426,9 @@ static int fill(struct page_writer *w, FILE *out, struct seam_err *err)
 		r = seam_payload_open(&w->payload, out);
 	if (r == -EFBIG)
 		return seam_err_set(err, r, "cannot make a page: more than "
-				    "%d distinct stacks; choose a part with "
-				    "--time, --thread or --event",
-				    SEAM_PAGE_SAMPLES);
+				    "%" PRIu64 " distinct stacks; choose a "
+				    "part with --time, --thread or --event",
+				    w->rows.max_rows);
 	if (r)
 		return r == -ENOMEM ? seam_err_no_memory(err) :
 		       seam_err_set(err, r, "cannot make a page: %s",
@@ -438,12 +439,14 @@ static int fill(struct page_writer *w, FILE *out, struct seam_err *err)
 	return r ? seam_err_no_memory(err) : 0;
 }
 
-static int write_part(const struct seam_page_part *part,
+static int write_part(const struct seam_page *page, size_t i,
 		      const struct seam_export *export, struct seam_err *err)
 {
+	const struct seam_page_part *part = &page->parts[i];
 	FILE *out = export->out;
 	struct page_writer w = {
 		.part = part, .profile = part->selected->profile,
+		.max_rows = page->max_rows,
 	};
 	int r;
 
@@ -467,7 +470,7 @@ int seam_write_page(const struct seam_export *export, struct seam_err *err)
 	const struct seam_page alone = {
 		.parts = { { .selected = export->selected, .file = "",
 			     .manifest = &none } },
-		.n_parts = 1,
+		.n_parts = 1, .max_rows = SEAM_PAGE_ROWS,
 	};
 	const struct seam_page *page = export->picture ? export->picture :
 				       &alone;
@@ -476,7 +479,7 @@ int seam_write_page(const struct seam_export *export, struct seam_err *err)
 
 	fwrite(page_html, 1, (size_t)(at - page_html), export->out);
 	for (size_t i = 0; i < page->n_parts && !r; i++)
-		r = write_part(&page->parts[i], export, err);
+		r = write_part(page, i, export, err);
 	fputs(at + sizeof(place) - 1, export->out);
 	return r;
 }

@@ -23,11 +23,15 @@ struct seam_page_part {
 	void *context;
 };
 
-enum { SEAM_PAGE_PARTS = 2 };
+enum {
+	SEAM_PAGE_PARTS = 2,
+	SEAM_PAGE_ROWS = 2000000,	/* of samples, and of calls */
+};
 
 struct seam_page {
 	struct seam_page_part parts[SEAM_PAGE_PARTS];
 	size_t n_parts;		/* two are compared */
+	uint64_t max_rows;	/* of samples, and of calls */
 };
 
 /*

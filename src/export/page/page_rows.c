@@ -162,7 +162,7 @@ static int add_samples(struct seam_page_rows *rows,
 		      SEAM_ARRAY_ADD(&rows->samples, row)))
 			rows->is_failed = true;
 		has_room = !rows->is_failed &&
-			   rows->samples.n <= SEAM_PAGE_SAMPLES;
+			   rows->samples.n <= rows->max_rows;
 	}
 	seam_index_fini(&index);
 	return rows->is_failed ? -ENOMEM : has_room;
@@ -210,9 +210,9 @@ static bool begin_call(struct page_thread *t, const struct seam_item *item)
 	};
 
 	return rows->calls.n < SEAM_NONE &&
+	       SEAM_ARRAY_ADD(&rows->calls, call) &&
 	       SEAM_ARRAY_ADD(&t->open, (struct page_open_call) {
-			.call = (uint32_t)rows->calls.n }) &&
-	       SEAM_ARRAY_ADD(&rows->calls, call);
+			.call = (uint32_t)rows->calls.n - 1 });
 }
 
 static void add_argument(struct page_thread *t, const struct seam_item *item)
@@ -338,9 +338,9 @@ static int find_least(struct seam_page_rows *rows)
 	unsigned int i = 64;
 	int r = seam_parts_durations(rows->parts, &durations);
 
-	if (r || durations.n_calls <= SEAM_PAGE_CALLS)
+	if (r || durations.n_calls <= rows->max_rows)
 		return r;
-	while (i > 0 && (n += durations.n[i - 1]) <= SEAM_PAGE_CALLS)
+	while (i > 0 && (n += durations.n[i - 1]) <= rows->max_rows)
 		i--;
 	rows->least_call_ns = i < 64 ? UINT64_C(1) << i : UINT64_MAX;
 	return 0;
@@ -352,12 +352,14 @@ int seam_page_sort_marks(struct seam_page_rows *rows)
 }
 
 int seam_page_rows_init(struct seam_page_rows *rows,
-			const struct seam_parts *parts)
+			const struct seam_parts *parts, uint64_t max_rows)
 {
 	const struct seam_profile *p = parts->profile;
 	int r;
 
-	*rows = (struct seam_page_rows) { .parts = parts };
+	*rows = (struct seam_page_rows) {
+		.parts = parts, .max_rows = max_rows,
+	};
 	seam_page_word(rows, "");
 	r = find_samples(rows);
 	if (!r && p->tracks.n)
