@@ -90,6 +90,21 @@ def test_calls_are_those_of_seam_calls():
     equal(page.head["meta"]["coarse"]["calls"], 0)
 
 
+def test_calls_have_the_waits_of_seam_calls():
+    path = os.path.join(CORPUS, "view", "requests.seam")
+    need(path)
+    page = pages(path)[0]
+    waits = collections.defaultdict(lambda: [0, 0])
+    for func, blocked, preempted in page.rows("calls", "func", "blocked",
+                                              "preempted"):
+        waits[page.head["functions"][func]][0] += blocked
+        waits[page.head["functions"][func]][1] += preempted
+    check(page.head["meta"]["callWaits"])
+    equal(dict(waits), {
+        f["name"]: [f["blocked_ns"], f["preempted_ns"]] for f in
+        json.loads(seam("calls", "--json", path))["functions"]})
+
+
 def test_short_calls_are_left_out_and_no_sum_changes():
     need(LOG)
     whole, page = pages(LOG)[0], pages("--max-rows", "1000", LOG)[0]

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* view.c - 'seam view': a recording as a page for a browser */
 #include <errno.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -57,6 +58,8 @@ struct viewed {
 	struct seam_opened opened;
 	struct seam_manifest manifest;
 	struct seam_symbols_options symbols;
+	struct seam_profile wait_threads;
+	struct seam_waits waits;
 };
 
 static int read_source(void *context, const char *path, struct seam_file *file)
@@ -71,6 +74,7 @@ static int open_one(struct viewed *v, const struct seam_command *self,
 		    const struct view_options *o, char **argv, int first,
 		    int end)
 {
+	struct seam_err unused = { 0 };
 	const char *bundle;
 	int status = seam_reading_open(&v->opened, self, &o->reading, end,
 				       argv, first);
@@ -85,7 +89,13 @@ static int open_one(struct viewed *v, const struct seam_command *self,
 				   v->opened.profile.bundle);
 	v->symbols.bundle = bundle;
 	/* a manifest that cannot be read is a note of the profile */
-	seam_input_manifest(&v->manifest, bundle, NULL);
+	seam_input_manifest(&v->manifest, bundle, &unused);
+	/* what cannot be read is a note too */
+	if (v->opened.profile.clock_skew_ns &&
+	    v->opened.profile.thread_times.n &&
+	    seam_profile_init(&v->wait_threads) == 0)
+		seam_load_waits(&v->wait_threads, v->opened.path, &v->waits,
+				&unused);
 	return SEAM_EXIT_DONE;
 }
 
@@ -95,6 +105,7 @@ static void add_part(struct seam_page *page, const struct viewed *v,
 	page->parts[page->n_parts++] = (struct seam_page_part) {
 		.selected = &v->opened.selected, .file = v->opened.path,
 		.manifest = &v->manifest,
+		.wait_threads = &v->wait_threads, .waits = &v->waits,
 		.symbols = o->no_code ? NULL : &v->symbols,
 		.source = o->source ? read_source : NULL, .context = o,
 	};
@@ -164,6 +175,8 @@ static int run(const struct seam_command *self, int argc, char **argv)
 			 serve_page(&viewed[0], &page, &o);
 	for (size_t i = 0; i < page.n_parts; i++) {
 		seam_manifest_fini(&viewed[i].manifest);
+		seam_profile_fini(&viewed[i].wait_threads);
+		free(viewed[i].waits.items.items);
 		seam_reading_close(&viewed[i].opened);
 	}
 	return status;

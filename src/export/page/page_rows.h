@@ -10,6 +10,7 @@
 #pragma once
 
 #include "base/strings.h"
+#include "export/page/page.h"
 #include "export/profile/parts.h"
 
 enum {
@@ -29,6 +30,7 @@ struct seam_page_sample {
 struct seam_page_call {
 	uint64_t begin_ns, duration_ns;
 	uint64_t hidden_ns;	/* in calls by it that are left out */
+	struct seam_off_time off;	/* of its duration, without a CPU */
 	uint32_t function, thread, text;
 	uint16_t depth;
 };
@@ -46,6 +48,7 @@ struct seam_page_mark {
 };
 
 struct seam_page_rows {
+	const struct seam_page_part *part;
 	const struct seam_parts *parts;
 	uint64_t max_rows;		/* of samples, and of calls */
 	struct seam_strings words;
@@ -64,6 +67,7 @@ struct seam_page_rows {
  * seam_page_rows_fini() is due in any case.
  */
 int seam_page_rows_init(struct seam_page_rows *rows,
+			const struct seam_page_part *part,
 			const struct seam_parts *parts, uint64_t max_rows);
 void seam_page_rows_fini(struct seam_page_rows *rows);
 
