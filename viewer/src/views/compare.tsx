@@ -83,8 +83,11 @@ function columnsOf(props: ViewProps, diff: Diff, which: "self" | "total"):
 	];
 }
 
+const recordingOf = ({ profiles }: ViewProps, { chosen }: Side) =>
+	Math.max(0, profiles.indexOf(chosen.profile));
+
 function Result({ props, sides }: { props: ViewProps; sides: Sides }) {
-	const { view, go, profile, selection, select } = props;
+	const { view, go, selection, select } = props;
 	const diff = useMemo(() => diffOf(sides.a, sides.b),
 			     [sides.a.chosen, sides.b.chosen]);
 	const which = view.by === "total" ? "total" : "self";
@@ -98,10 +101,11 @@ function Result({ props, sides }: { props: ViewProps; sides: Sides }) {
 			B ({formatChange(diff.all.change)}, one run of each:{" "}
 			{diff.all.verdict}).</p>
 		{diff.warnings.map(w => <p class="warning" key={w}>{w}</p>)}
-		<FlameGraph profile={profile} tree={diff.tree}
+		<FlameGraph profile={sides.b.chosen.profile} tree={diff.tree}
 			selection={selection} select={select}
 			icicle={view.icicle}
-			onFunction={func => go({ tab: "sandwich", func })} />
+			onFunction={func => go({ tab: "sandwich", func,
+				recording: recordingOf(props, sides.b) })} />
 		<div class="buttons" role="group" aria-label="Compared">
 			<button aria-pressed={which === "self"}
 				onClick={() => go({ by: "function" })}>Self
