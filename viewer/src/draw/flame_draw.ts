@@ -141,7 +141,7 @@ function fillRow(r: Raster, { palette, scale }: Surface, scene: FlameScene,
 			fillBox(r, b.x0, b.y0, b.x1, b.y1,
 				palette.pixel.raised);
 			fillPattern(r, b.x0, b.y0, b.x1, b.y1,
-				    palette.pixel.edge, "hatch", scale, b.x0);
+				    palette.pixel.edge, "hatch", scale, 0);
 			continue;
 		}
 		const full = framePixel(palette, scene, node);

@@ -14,16 +14,17 @@ import { cut, formatPercent, formatWeight, plural, visible } from "../text";
 import type { Tree } from "../tree";
 import { matches } from "../views/table";
 import "./draw.css";
-import { drawFlame, fontOf, labelOf, ROW, rowAt, rowTop, type FlameScene }
-	from "./flame_draw";
 import {
-	beside, boxAt, boxOf, foundIn, layOut, rowsIn, sameNode, siblings,
-	widestCallee, type Layout,
-} from "./flame_layout";
-import { frameText, nodeName, restText } from "./flame_text";
+	carried, focusChange, pointerClick, pointerLeave, pointerMove, pressKey,
+	reveal, settle, topOf, zoomBack, zoomReset, type FlameControl, type Zoom,
+} from "./flame_control";
+import { drawFlame, fontOf, labelOf, ROW } from "./flame_draw";
+import { foundIn, layOut, rowsIn, siblings, type Layout }
+	from "./flame_layout";
+import { frameText, nodeName } from "./flame_text";
 import { labelsOf, widthIn, type Labels } from "./labels";
 import { useSurface, type Surface } from "./surface";
-import { hideTip, showTip } from "./tip_box";
+import { hideTip } from "./tip_box";
 
 export interface FlameGraphProps {
 	profile: Profile;
@@ -34,24 +35,7 @@ export interface FlameGraphProps {
 	onFunction: (func: number) => void;
 }
 
-/* -- zoom --------------------------------------------------------------- */
-
-/* Of one tree: what was shown, the last one now; and the current frame. */
-interface Zoom {
-	tree: Tree;
-	tops: number[];
-	current: number;
-}
-
-/* In another tree, as after a change of the selection, the same functions. */
-function carried(zoom: Zoom, tree: Tree): Zoom {
-	const same = (node: number) => sameNode(zoom.tree, node, tree);
-
-	return {
-		tree, current: same(zoom.current),
-		tops: [0, ...zoom.tops.slice(1).map(same).filter(n => n > 0)],
-	};
-}
+/* -- state -------------------------------------------------------------- */
 
 function useZoom(tree: Tree): [Zoom, (next: Partial<Zoom>) => void] {
 	const [kept, setKept] = useState<Zoom>({ tree, tops: [0], current: 0 });
@@ -59,37 +43,6 @@ function useZoom(tree: Tree): [Zoom, (next: Partial<Zoom>) => void] {
 			     carried(kept, tree), [kept, tree]);
 
 	return [zoom, next => setKept({ ...zoom, ...next })];
-}
-
-/* -- the canvas --------------------------------------------------------- */
-
-function labelsFor({ context, scale }: Surface, profile: Profile, tree: Tree):
-		Labels {
-	const threads = profile.functions.n, rest = threads +
-		profile.threads.length;
-	const ofThread = new Map<number, number>();
-
-	for (let c = tree.firstChild[0] ?? NONE; c !== NONE;
-	     c = tree.nextSibling[c]!)
-		ofThread.set(labelOf(profile, tree, c), c);
-	context.font = fontOf(scale);
-	return labelsOf(id => id < threads ? profile.functions.name[id]! :
-		id === rest ? "all" : id > rest ? "[no stack]" :
-		nodeName(profile, tree, ofThread.get(id) ?? 0),
-		widthIn(context));
-}
-
-interface Kept<T> {
-	key: unknown[];
-	value: T;
-}
-
-/* @make's value again while @key has the same items. */
-function keep<T>(ref: { current: Kept<T> | null }, key: unknown[],
-		 make: () => T): T {
-	if (!ref.current || ref.current.key.some((k, i) => k !== key[i]))
-		ref.current = { key, value: make() };
-	return ref.current.value;
 }
 
 /* By function whether the search finds it; null: there is no search. */
@@ -115,212 +68,140 @@ function useWidth(element: { current: HTMLElement | null }): number {
 	return width;
 }
 
+type Ref<T> = { current: T | null };
+
+interface Elements {
+	scroller: Ref<HTMLDivElement>;
+	tip: Ref<HTMLDivElement>;
+	twin: Ref<HTMLDivElement>;
+}
+
+/* What handlers change, kept over renderings; elements are there by then. */
+function useControl(props: FlameGraphProps, layout: Layout, scale: number,
+		    zoom: Zoom, setZoom: FlameControl["setZoom"],
+		    elements: Elements): FlameControl {
+	const { profile, selection, icicle, onFunction } = props;
+	const found = useFound(profile, selection.search);
+	const ref = useRef<FlameControl | null>(null);
+
+	ref.current ??= {
+		scene: { profile, layout, icicle, found, scrollTop: 0,
+			 current: 0, hasFocus: false, hover: -1 },
+		scale, zoom, setZoom, onFunction, invalidate: () => undefined,
+		pressed: NONE, pending: "",
+		get scroller() { return elements.scroller.current!; },
+		get tip() { return elements.tip.current!; },
+		get twin() { return elements.twin.current!; },
+	};
+	const { scene } = ref.current;
+
+	Object.assign(ref.current, { scale, zoom, setZoom, onFunction });
+	if (scene.layout !== layout)
+		scene.hover = -1;
+	Object.assign(scene, { profile, layout, icicle, found,
+			       current: zoom.current });
+	return ref.current;
+}
+
+/* -- the canvas --------------------------------------------------------- */
+
+function labelsFor({ context, scale }: Surface, profile: Profile, tree: Tree):
+		Labels {
+	const threads = profile.functions.n, rest = threads +
+		profile.threads.length;
+	const ofThread = new Map<number, number>();
+
+	for (let c = tree.firstChild[0] ?? NONE; c !== NONE;
+	     c = tree.nextSibling[c]!)
+		ofThread.set(labelOf(profile, tree, c), c);
+	context.font = fontOf(scale);
+	return labelsOf(id => id < threads ? profile.functions.name[id]! :
+		id === rest ? "all" : id > rest ? "[no stack]" :
+		nodeName(profile, tree, ofThread.get(id) ?? 0),
+		widthIn(context));
+}
+
+/* The names again while they are of the same tree, in the same font. */
+function useLabels(profile: Profile, tree: Tree):
+		(surface: Surface) => Labels {
+	const kept = useRef<{ tree: Tree; scale: number; labels: Labels } |
+			    null>(null);
+
+	return surface => {
+		const { scale } = surface;
+
+		if (kept.current?.tree !== tree || kept.current.scale !== scale)
+			kept.current = { tree, scale, labels: labelsFor(surface,
+				profile, tree) };
+		return kept.current.labels;
+	};
+}
+
 const MOST = 0.72;		/* of the window's height */
+const LEAST = 240;
 
 export function FlameGraph(props: FlameGraphProps) {
-	const { profile, tree, selection, icicle, onFunction } = props;
-	const [zoom, setZoom] = useZoom(tree);
-	const scroller = useRef<HTMLDivElement>(null);
+	const { profile, tree, icicle } = props;
+	const [zoom, setZoom] = useZoom(tree), top = topOf(zoom);
 	const canvas = useRef<HTMLCanvasElement>(null);
-	const tipBox = useRef<HTMLDivElement>(null);
+	const scroller = useRef<HTMLDivElement>(null);
+	const tip = useRef<HTMLDivElement>(null);
 	const twin = useRef<HTMLDivElement>(null);
-	const live = useRef({ scrollTop: 0, hover: -1, hasFocus: false });
-	const labels = useRef<Kept<Labels> | null>(null);
-	const pressed = useRef(NONE);
 	const width = useWidth(scroller);
 	const scale = Math.min(3, devicePixelRatio || 1);
-	const top = zoom.tops[zoom.tops.length - 1]!;
 	const layout = useMemo(() => layOut(tree, top, Math.max(1,
 		Math.round(width * scale))), [tree, top, width, scale]);
-	const found = useFound(profile, selection.search);
-	const scene = (): FlameScene => ({ profile, layout, icicle, found,
-		current: zoom.current, ...live.current });
-	const invalidate = useSurface(canvas, surface => drawFlame(surface,
-		scene(), keep(labels, [profile, tree, surface.scale],
-			() => labelsFor(surface, profile, tree))));
+	const control = useControl(props, layout, scale, zoom, setZoom,
+				   { scroller, tip, twin });
+	const labels = useLabels(profile, tree);
 	const height = ROW * rowsIn(layout);
-	const shown = Math.min(height, Math.max(240, Math.round(MOST *
+	const shown = Math.min(height, Math.max(LEAST, Math.round(MOST *
 		innerHeight)));
 
-	const zoomTo = (node: number) => {
-		live.current.hover = -1;
-		hideTip(tipBox.current);
-		setZoom({ current: node, tops: node === top ? zoom.tops :
-			[...zoom.tops, node].slice(-100) });
-	};
-	const back = () => zoom.tops.length > 1 && setZoom({
-		tops: zoom.tops.slice(0, -1), current: top });
-	const reset = () => setZoom({ tops: [0], current: zoom.current });
-	const openFunction = (node: number) => node !== NONE &&
-		tree.func[node] !== NONE && onFunction(tree.func[node]!);
-	const showAt = (box: number, x: number, y: number) => {
-		const node = layout.node[box]!, text = layout.rest[box] ?
-			restText(profile, tree, node, layout.rest[box]!) :
-			frameText(profile, tree, node, top);
-
-		showTip(tipBox.current!, text.title, text.lines, x, y);
-	};
-	const reveal = (node: number) => {
-		const element = scroller.current!;
-		const y = rowTop(scene(), tree.depth[node]!);
-
-		if (y < element.scrollTop)
-			element.scrollTop = y;
-		else if (y + ROW > element.scrollTop + element.clientHeight)
-			element.scrollTop = y + ROW - element.clientHeight;
-		live.current.scrollTop = element.scrollTop;
-	};
-	const moveTo = (node: number) => {
-		if (node === NONE)
-			return;
-		setZoom({ current: node });
-		reveal(node);
-		const box = boxOf(layout, node);
-
-		showAt(box, offsetLeft(canvas.current!) +
-		       Math.max(0, layout.left[box]!) / scale,
-		       offsetTop(scroller.current!) + rowTop(scene(),
-			tree.depth[node]!) - live.current.scrollTop);
-	};
-
+	control.invalidate = useSurface(canvas, surface => drawFlame(surface,
+		control.scene, labels(surface)));
 	useLayoutEffect(() => {
-		reveal(top);
-		hideTip(tipBox.current);
+		reveal(control, top);
+		hideTip(tip.current);
 	}, [layout, icicle]);
-	useEffect(invalidate);
-	/* focus is on the tree's one tab stop, wherever that is now */
-	useLayoutEffect(() => {
-		if (live.current.hasFocus)
-			focusCurrent(twin.current!);
-	}, [zoom.current, layout]);
-	const boxUnder = (event: MouseEvent): number => {
-		const box = canvas.current!.getBoundingClientRect();
-
-		return boxAt(layout, rowAt(scene(), event.clientY - box.top),
-			     (event.clientX - box.left) * scale);
-	};
-	const onClick = (event: MouseEvent) => {
-		const box = boxUnder(event);
-
-		focusCurrent(twin.current!);
-		if (event.detail > 1) {
-			/* the first click moved what is under the pointer */
-			openFunction(pressed.current);
-			return;
-		}
-		const node = layout.node[box] ?? NONE;
-
-		pressed.current = layout.rest[box] ? NONE : node;
-		if (box >= 0)
-			zoomTo(layout.rest[box] ? tree.parent[node]! : node);
-	};
-	const onMove = (event: PointerEvent) => {
-		const box = boxUnder(event);
-		const at = tipBox.current!.parentElement!
-			.getBoundingClientRect();
-
-		if (box !== live.current.hover) {
-			live.current.hover = box;
-			invalidate();
-		}
-		if (box < 0)
-			hideTip(tipBox.current);
-		else
-			showAt(box, event.clientX - at.left,
-			       event.clientY - at.top);
-	};
-	const onKey = (event: KeyboardEvent) => {
-		const node = zoom.current, key = !icicle && {
-			ArrowUp: "ArrowDown", ArrowDown: "ArrowUp",
-		}[event.key] || event.key;
-		const act = {
-			ArrowRight: () => moveTo(beside(layout, node, 1)),
-			ArrowLeft: () => moveTo(beside(layout, node, -1)),
-			ArrowDown: () => moveTo(widestCallee(layout, node)),
-			ArrowUp: () => moveTo(tree.parent[node]!),
-			Home: () => moveTo(0),
-			Enter: () => zoomTo(node),
-			" ": () => zoomTo(node),
-			Backspace: back,
-			s: () => openFunction(node),
-		}[key];
-
-		if (event.ctrlKey || event.altKey || event.metaKey)
-			return;
-		if (act)
-			act();
-		else if (key === "Escape" && top)
-			reset();
-		else if (key === "Escape")
-			hideTip(tipBox.current);
-		else
-			return;
-		event.preventDefault();
-	};
-	const onFocus = (hasFocus: boolean) => {
-		live.current.hasFocus = hasFocus;
-		if (!hasFocus)
-			hideTip(tipBox.current);
-		else
-			reveal(zoom.current);
-		invalidate();
-	};
-
+	useLayoutEffect(() => settle(control));
+	useEffect(control.invalidate);
 	return <div class="drawing flame">
 		<div class="buttons" role="group" aria-label="Zoom">
-			<button disabled={top === 0} onClick={reset}>
+			<button disabled={top === 0}
+				onClick={() => zoomReset(control)}>
 				Whole graph</button>
-			<button disabled={zoom.tops.length < 2} onClick={back}>
+			<button disabled={zoom.tops.length < 2}
+				onClick={() => zoomBack(control)}>
 				Zoom back</button>
-			<Shown {...props} top={top} found={found} />
+			<Shown {...props} top={top}
+				found={control.scene.found} />
 		</div>
 		<div class="scroll" ref={scroller}
 			style={{ height: `${shown + 2}px` }}
 			onScroll={() => {
-				live.current.scrollTop =
+				control.scene.scrollTop =
 					scroller.current!.scrollTop;
-				live.current.hover = -1;
-				hideTip(tipBox.current);
-				invalidate();
+				control.invalidate();
 			}}>
 			<canvas ref={canvas} aria-hidden="true"
 				style={{ height: `${shown}px` }}
-				onClick={onClick} onPointerMove={onMove}
-				onPointerLeave={() => {
-					live.current.hover = -1;
-					hideTip(tipBox.current);
-					invalidate();
-				}} />
+				onClick={e => pointerClick(control, e)}
+				onPointerMove={e => pointerMove(control, e)}
+				onPointerLeave={() => pointerLeave(control)} />
 			<div style={{ height: `${height - shown}px` }} />
-			<div ref={twin} onKeyDown={onKey}
-				onFocusIn={() => onFocus(true)}
-				onFocusOut={event => twin.current?.contains(
-					event.relatedTarget as Node | null) ||
-					onFocus(false)}>
+			<div ref={twin} onKeyDown={e => pressKey(control, e)}
+				onFocusIn={() => focusChange(control, true)}
+				onFocusOut={() => focusChange(control, false)}>
 				<Twin profile={profile} layout={layout}
 					current={zoom.current} />
 			</div>
 		</div>
-		<div class="tip" ref={tipBox} hidden aria-hidden="true" />
+		<div class="tip" ref={tip} hidden aria-hidden="true" />
 		<Legend profile={profile} tree={tree} layout={layout}
-			found={found} />
+			found={control.scene.found} />
 		<Keys icicle={icicle} />
 	</div>;
-}
-
-function offsetTop(element: HTMLElement): number {
-	return element.getBoundingClientRect().top - element.closest(
-		".drawing")!.getBoundingClientRect().top;
-}
-
-function offsetLeft(element: HTMLElement): number {
-	return element.getBoundingClientRect().left - element.closest(
-		".drawing")!.getBoundingClientRect().left;
-}
-
-function focusCurrent(twin: HTMLElement): void {
-	twin.querySelector<HTMLElement>("[tabindex='0']")
-		?.focus({ preventScroll: true });
 }
 
 /* -- beside it ---------------------------------------------------------- */
