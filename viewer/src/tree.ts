@@ -21,5 +21,6 @@ export interface Tree {
 	waiting: Float64Array;
 	/* of a comparison: change of total per unit of work; null: none */
 	change: Float64Array | null;
+	few?: Uint8Array;	/* too few samples of both sides for a verdict */
 	inlined: Uint8Array;
 }

@@ -330,10 +330,12 @@ function sideTree(j: Joining, side: 0 | 1, unit: "ns" | "count"):
 }
 
 /* @b's values for a unit of work, and what changed. */
-function compared(a: CountedTree, b: CountedTree, scales: [Scale, Scale]):
-		CountedTree {
+function compared(a: CountedTree, b: CountedTree, scales: [Scale, Scale],
+		  isMeasured: boolean): CountedTree {
 	return {
 		...b,
+		few: Uint8Array.from(b.totalCount, (n, i) => !isMeasured &&
+			Math.max(n, a.totalCount[i]!) < LEAST_SAMPLES ? 1 : 0),
 		self: b.self.map(w => w / scales[1].units),
 		total: b.total.map(w => w / scales[1].units),
 		change: b.total.map((w, i) => w / scales[1].units -
@@ -392,7 +394,7 @@ export function diffOf(a: Side, b: Side): Diff {
 
 	return {
 		unit, functions: j.functions, rows: rows.sort(byChange),
-		tree: compared(x, y, scales),
+		tree: compared(x, y, scales, isMeasured),
 		all: changeOf([x.total[0]!, y.total[0]!],
 			      [x.totalCount[0]!, y.totalCount[0]!], scales,
 			      isMeasured),

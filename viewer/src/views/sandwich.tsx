@@ -11,16 +11,26 @@ import { FunctionPicker } from "./picker";
 import type { ViewProps } from "./props";
 import { TreeTable } from "./tree_table";
 
-/* The function of the view; else the one with the most self time. */
-export function focusOf({ profile, selection, view }: ViewProps): number {
+/*
+ * The function of the view; else of those that are @wanted, or of all, the one
+ * with the most self time.
+ */
+export function focusOf({ profile, selection, view }: ViewProps,
+			wanted: (func: number) => boolean = () => true):
+		number {
 	if (view.func !== null)
 		return view.func;
 	const rows = rowsOf(choose(profile, selection), "function");
+	const better = (i: number, than: number) => {
+		const [a, b] = [i, than].map(row => wanted(rows.id[row]!));
+
+		return a === b ? rows.self[i]! > rows.self[than]! : a!;
+	};
 	let most = -1;
 
 	for (let i = 0; i < rows.n; i++)
 		if (rows.id[i] !== NONE &&
-		    (most < 0 || rows.self[i]! > rows.self[most]!))
+		    (most < 0 || better(i, most)))
 			most = i;
 	return most < 0 ? NONE : rows.id[most]!;
 }
