@@ -3,7 +3,9 @@
 #include "cli/reading.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
@@ -12,6 +14,8 @@
 #include "model/input.h"
 #include "model/xray/call_names.h"
 #include "report/rows.h"
+
+enum { MAX_SOURCE_BYTES = 16 << 20 };
 
 struct seam_load_options
 seam_reading_load_options(const struct seam_reading *reading)
@@ -32,6 +36,25 @@ seam_reading_load_options(const struct seam_reading *reading)
 		.no_joins = reading->no_joins,
 		.like_parser = reading->like_parser,
 	};
+}
+
+int seam_reading_source(const struct seam_option_list *symfs, const char *path,
+			struct seam_file *file)
+{
+	char below[PATH_MAX];
+	int r = -ENOENT;
+
+	for (size_t i = 0; i < symfs->n && r < 0; i++) {
+		snprintf(below, sizeof(below), "%s/%s", symfs->items[i], path);
+		r = seam_file_read(file, AT_FDCWD, below, MAX_SOURCE_BYTES,
+				   NULL);
+	}
+	if (r < 0)
+		r = seam_file_read(file, AT_FDCWD, path, MAX_SOURCE_BYTES,
+				   NULL);
+	if (r < 0)
+		*file = (struct seam_file) { 0 };
+	return r;
 }
 
 static int check_paths(const struct seam_option_list *list, const char *option,

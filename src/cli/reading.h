@@ -12,6 +12,7 @@
  */
 #pragma once
 
+#include "base/file.h"
 #include "cli/command.h"
 #include "export/exporter.h"
 #include "model/load.h"
@@ -128,6 +129,15 @@ enum seam_group seam_reading_group(const char *by);
 /* The options as a loader takes them; borrows from @reading. */
 struct seam_load_options
 seam_reading_load_options(const struct seam_reading *reading);
+
+/*
+ * Read the source file @path, in @symfs first; its name comes from debug
+ * information or a VM and is not trusted: only a regular file of at most 16 MiB
+ * is read, and a symbolic link is not followed.  0; or -errno and @file is
+ * empty.
+ */
+int seam_reading_source(const struct seam_option_list *symfs, const char *path,
+			struct seam_file *file);
 
 /* An open recording: its profile, and the selection from it. */
 struct seam_opened {

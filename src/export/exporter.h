@@ -88,12 +88,13 @@ seam_export_fn seam_write_sysprof;
  * pprof: gzip; equal stacks of a thread are added up.  firefox: the processed
  * profile of profiler.firefox.com.  speedscope: its own JSON.  perfetto: gzip of
  * packets.  Cost: about 1 us a sample; memory does not grow with samples, but
- * for 4 bytes each.
+ * for 4 bytes each.  page: HTML (page/page.h); memory is bounded.
  */
 seam_export_fn seam_write_pprof;
 seam_export_fn seam_write_firefox;
 seam_export_fn seam_write_speedscope;
 seam_export_fn seam_write_perfetto;
+seam_export_fn seam_write_page;
 
 /*
  * The calls that begin in the trace's range, to their end, and the events in
@@ -135,7 +136,7 @@ seam_export_fn seam_write_xray_log;
 	    "Sysprof is a stream of LuaJIT's profiler: of such a stream, " \
 	    "a copy in its newest version; of other recordings the samples " \
 	    "of a LuaJIT, without what a stream cannot hold, which is " \
-	    "counted. Four formats have the whole selected profile, all " \
+	    "counted. Five formats have the whole selected profile, all " \
 	    "its events, and calls and waits: ")			\
 	ROW("pprof", SEAM_NEEDS_PROFILE, seam_write_pprof, true,	\
 	    "pprof is for 'go tool pprof': stacks of each thread, added " \
@@ -145,6 +146,9 @@ seam_export_fn seam_write_xray_log;
 	ROW("speedscope", SEAM_NEEDS_PROFILE,				\
 	    seam_write_speedscope, false,				\
 	    "speedscope for speedscope.app, ")				\
+	ROW("page", SEAM_NEEDS_PROFILE, seam_write_page, false,	\
+	    "page for a browser alone, as 'seam view -o' writes it, but "	\
+	    "without machine code, ")					\
 	ROW("perfetto", SEAM_NEEDS_PROFILE, seam_write_perfetto, true,	\
 	    "perfetto for ui.perfetto.dev, for many calls a tenth of "	\
 	    "trace-json. The other formats take XRay logs, one or "	\

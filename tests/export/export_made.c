@@ -57,7 +57,7 @@ static void write_as(const struct seam_profile *p, const char *format,
 static void write_all(const struct seam_profile *p)
 {
 	static const char *const formats[] = {
-		"pprof", "firefox", "speedscope", "perfetto",
+		"pprof", "firefox", "speedscope", "perfetto", "page",
 	};
 	FILE *events = create("events.txt");
 	char name[32];

@@ -7,6 +7,7 @@ being a tuple of names as in folded files, root first.  protobuf by protoc and
 what an importer would: indices, lengths, order, balance.  samples is None in
 formats that do not count them.
 """
+import base64
 import collections
 import gzip
 import json
@@ -452,9 +453,102 @@ def read_slice(sequence, tracks, packet, stacks):
         add(stacks, name, thread, stack, 1, packet.timestamp - begin)
 
 
+# -- page ------------------------------------------------------------------
+
+class Page:
+    """The payload of a page of 'seam view', by doc/formats/page.md."""
+
+    def __init__(self, text):
+        data = gzip.decompress(base64.b64decode(text, validate=True))
+        assert data[:9] == b"seampage\x01", data[:9]
+        end = data.index(0, 9)
+        self.head = json.loads(data[9:end].decode())
+        self.columns = {}
+        at = end + 1
+        while data[at]:
+            name = data[at + 1:at + 1 + data[at]].decode("ascii")
+            at += 1 + data[at]
+            encoding = data[at]
+            (n, size), at = self.numbers(data, at + 1, 2)
+            column, end = self.numbers(data, at,
+                                       n if encoding else min(n, 1))
+            assert end == at + size, name
+            at = end
+            self.columns[name] = column * n if encoding == 0 else column \
+                if encoding == 1 else self.sums(column)
+        assert at == len(data) - 1, "bytes behind the end"
+        lengths = collections.defaultdict(set)
+        for name, column in self.columns.items():
+            lengths[name.split(".")[0]].add(len(column))
+        assert all(len(n) == 1 for n in lengths.values()), lengths
+
+    @staticmethod
+    def numbers(data, at, n):
+        column = []
+        for _ in range(n):
+            value = shift = 0
+            while data[at] & 0x80:
+                value |= (data[at] & 0x7f) << shift
+                shift += 7
+                at += 1
+            column.append(value | data[at] << shift)
+            at += 1
+        return column, at
+
+    @staticmethod
+    def sums(column):
+        total, result = 0, []
+        for value in column:
+            total += -(value + 1) // 2 if value & 1 else value // 2
+            result.append(total)
+        return result
+
+    def rows(self, table, *names):
+        return zip(*(self.columns[f"{table}.{name}"] for name in names))
+
+    def stacks(self):
+        """The names of each stack, root first."""
+        layers = ("kernel", "native", "jit", "guest")
+        names = [plain(name) + suffix(layers[layer], False) for name, layer in
+                 zip(self.head["functions"],
+                     self.columns["functions.layer"])]
+        frames = [re.sub(r"$", "_[i]", names[func]) if inlined and
+                  not re.search(r"_\[[kjg]\]$", names[func]) else names[func]
+                  for func, inlined in self.rows("frames", "func", "inlined")]
+        paths = [()]
+        for parent, frame in list(self.rows("stacks", "parent", "frame"))[1:]:
+            assert parent < len(paths), "a stack before its caller"
+            paths.append(paths[parent] + (frames[frame],))
+        return paths
+
+    def thread(self, i):
+        thread = self.head["threads"][i]
+        return thread_name(thread["name"], thread["tid"])
+
+
+def read_pages(path):
+    with open(path, encoding="utf-8") as file:
+        return [Page(text) for text in re.findall(
+            r'<script type="application/octet-stream" class="recording">'
+            r'([^<]*)</script>', file.read())]
+
+
+def read_page(path):
+    page = read_pages(path)[0]
+    stacks, paths, last = table(), page.stacks(), 0
+    for time, thread, stack, event, weight, count in page.rows(
+            "samples", "time", "thread", "stack", "event", "weight", "count"):
+        assert time >= last, "samples that are not in order"
+        last = time
+        add(stacks, page.head["events"][event]["name"], page.thread(thread),
+            paths[stack], count, weight)
+    return stacks, page
+
+
 READERS = {
     "pprof": read_pprof, "firefox": read_firefox,
     "speedscope": read_speedscope, "perfetto": read_perfetto,
+    "page": read_page,
 }
 
 

@@ -11,7 +11,7 @@
 #include "../unit.h"
 
 static const char *const formats[] = {
-	"pprof", "firefox", "speedscope", "perfetto",
+	"pprof", "firefox", "speedscope", "perfetto", "page",
 };
 
 static char said[600];

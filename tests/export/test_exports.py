@@ -327,7 +327,7 @@ def test_what_a_format_cannot_hold_is_one_line():
         left = [line for line in done.stderr.decode().splitlines()
                 if "left out" in line]
         assert len(left) <= 1, left
-        assert left or form in ("firefox", "perfetto"), form
+        assert left or form in ("firefox", "perfetto", "page"), form
 
 
 def test_a_binary_file_is_not_written_to_a_terminal():

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* annotate.c - 'seam annotate': machine code with its samples */
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/array.h"
-#include "base/file.h"
 #include "cli/hints.h"
 #include "cli/pager.h"
 #include "cli/reading.h"
@@ -40,15 +37,7 @@ static const struct seam_option options[] = {
 	SEAM_READING_OPTIONS(struct annotate_options, reading),
 };
 
-/*
- * ---- source files
- *
- * Names of files come from debug information and from VMs.  They are not
- * trusted: only regular files of at most 16 MiB are read, in --symfs first, and
- * a name that is a symbolic link is not followed.
- */
-
-enum { MAX_SOURCE_BYTES = 16 << 20 };
+/* ---- source files ---- */
 
 struct source_file {
 	char *path;
@@ -58,30 +47,10 @@ struct source_file {
 
 /* Zeroed is valid and empty. */
 struct sources {
-	const struct seam_option_list *symfs;	/* borrowed; NULL: none */
+	const struct seam_option_list *symfs;	/* borrowed */
 	SEAM_ARRAY(struct source_file) files;
 	char line[512];			/* the last one returned */
 };
-
-static void open_source(const struct sources *sources,
-			struct source_file *source)
-{
-	size_t n = sources->symfs ? sources->symfs->n : 0;
-	char path[PATH_MAX];
-	int r = -1;
-
-	for (size_t i = 0; i < n && r < 0; i++) {
-		snprintf(path, sizeof(path), "%s/%s",
-			 sources->symfs->items[i], source->path);
-		r = seam_file_read(&source->file, AT_FDCWD, path,
-				   MAX_SOURCE_BYTES, NULL);
-	}
-	if (r < 0)
-		r = seam_file_read(&source->file, AT_FDCWD, source->path,
-				   MAX_SOURCE_BYTES, NULL);
-	if (r < 0)
-		source->file = (struct seam_file) { 0 };
-}
 
 static struct source_file *find(struct sources *sources, const char *path)
 {
@@ -99,7 +68,7 @@ static struct source_file *find(struct sources *sources, const char *path)
 		sources->files.n--;
 		return NULL;
 	}
-	open_source(sources, slot);
+	seam_reading_source(sources->symfs, path, &slot->file);
 	bytes = slot->file.bytes;
 	for (size_t i = 0; i < bytes.size; i++)
 		if (i == 0 || bytes.data[i - 1] == '\n')

@@ -146,6 +146,11 @@ static int choose_functions(struct annotating *a)
 	a->files = calloc(p->modules.n, sizeof(*a->files));
 	if (!a->wanted || !a->files)
 		return -ENOMEM;
+	if (a->options->functions) {
+		memcpy(a->wanted, a->options->functions,
+		       p->functions.n * sizeof(*a->wanted));
+		return 0;
+	}
 	parse_window(a);
 	if (a->window.is_requested)
 		widen_window(a);
@@ -163,10 +168,15 @@ static int choose_functions(struct annotating *a)
 
 /* -- bodies ------------------------------------------------------------- */
 
-/* The body with this source, added as @body if there is none. */
-static uint32_t body_of(struct annotating *a, struct seam_annotated body,
-			struct code_source source)
+/* The body of @f with this source, added as @body if there is none. */
+static uint32_t body_of(struct annotating *a, const struct seam_function *f,
+			struct seam_annotated body, struct code_source source)
 {
+	body.function = (uint32_t)(f - a->profile->functions.items);
+	body.layer = f->layer;
+	if (!body.symbol)
+		body.symbol = seam_profile_text(a->profile, f->name);
+	body.module = seam_profile_path(a->profile, f->module);
 	for (uint32_t i = 0; i < a->sources.n; i++) {
 		const struct code_source *s = &a->sources.items[i];
 
@@ -211,10 +221,8 @@ static uint32_t jit_body(struct annotating *a,
 	const struct seam_jit_object *o = seam_jit_code_object(p->jit->code,
 							       c->object);
 	size_t n = a->to->bodies.n;
-	uint32_t body = body_of(a, (struct seam_annotated) {
-		.symbol = seam_profile_text(p, f->name),
-		.module = seam_profile_path(p, f->module),
-		.layer = f->layer, .addr = c->start_addr,
+	uint32_t body = body_of(a, f, (struct seam_annotated) {
+		.addr = c->start_addr, .frame_addr = c->start_addr,
 		.size = c->code ? c->size : 0, .code = c->code,
 		.loaded_ns = c->from_ns,
 		.problem = c->code ? NULL : "a perf map has no machine code",
@@ -238,11 +246,8 @@ static uint32_t bare_body(struct annotating *a,
 			  const struct seam_function *f, uint32_t file,
 			  const char *problem)
 {
-	return body_of(a, (struct seam_annotated) {
-		.symbol = seam_profile_text(a->profile, f->name),
-		.module = seam_profile_path(a->profile, f->module),
-		.layer = f->layer, .problem = problem,
-	}, (struct code_source) {
+	return body_of(a, f, (struct seam_annotated) { .problem = problem },
+		       (struct code_source) {
 		.file = file, .offset = f->name, .object = SEAM_NONE,
 	});
 }
@@ -255,11 +260,8 @@ static uint32_t source_body(struct annotating *a,
 	*line = at->line;
 	if (!at->file)
 		return bare_body(a, f, SEAM_NONE, "its lines are not known");
-	return body_of(a, (struct seam_annotated) {
-		.symbol = seam_profile_text(a->profile, f->name),
-		.module = seam_profile_path(a->profile, f->module),
-		.layer = f->layer, .is_source = true,
-	}, (struct code_source) {
+	return body_of(a, f, (struct seam_annotated) { .is_source = true },
+		       (struct code_source) {
 		.file = SEAM_NONE, .offset = f->name, .object = SEAM_NONE,
 		.chunk = at->file,
 	});
@@ -295,11 +297,10 @@ static uint32_t file_body(struct annotating *a,
 	if (extent.size == 0 || extent.size > MAX_CODE_BYTES)
 		return bare_body(a, f, file, "its end is not known");
 	*offset = addr - extent.offset;
-	return body_of(a, (struct seam_annotated) {
-		.symbol = a->window.is_requested ? a->symbol :
-			  seam_profile_text(a->profile, f->name),
-		.module = seam_profile_path(a->profile, f->module),
-		.layer = f->layer, .addr = extent.addr, .size = extent.size,
+	return body_of(a, f, (struct seam_annotated) {
+		.symbol = a->window.is_requested ? a->symbol : NULL,
+		.addr = extent.addr, .frame_addr = extent.offset,
+		.size = extent.size,
 	}, (struct code_source) {
 		.file = file, .offset = extent.offset, .object = SEAM_NONE,
 	});

@@ -40,10 +40,12 @@ struct seam_annotated_place {
 /* A code object: one piece of code, wherever it was. */
 struct seam_annotated {
 	const char *symbol;
+	uint32_t function;	/* of the profile */
 	const char *module;	/* path of its file; "[jit]" */
 	uint8_t layer;
 	bool is_source;		/* of a guest: instructions are lines */
 	uint64_t addr;		/* as in symbols; JIT: where it was loaded */
+	uint64_t frame_addr;	/* the same in frames' addresses (profile.h) */
 	uint64_t size;		/* bytes; 0 where there is no code */
 	const uint8_t *code;
 	uint64_t loaded_ns;	/* of JIT code; 0 when not known */
@@ -67,6 +69,7 @@ struct seam_annotation {
 struct seam_annotation_options {
 	/* A function's name, or "[module+0x1234]": a window around that. */
 	const char *symbol;
+	const bool *functions;	/* instead: by function of the profile */
 	bool with_callers;	/* callers on the stack count too (total) */
 	struct seam_symbols_options symbols;
 };

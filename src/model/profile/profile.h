@@ -306,6 +306,8 @@ struct seam_profile {
 	struct seam_guest_counts guest_counts;	/* samples with guest records */
 	uint64_t start_ns, end_ns;	/* first and last time of the data */
 	bool has_other_clock;		/* times are not CLOCK_MONOTONIC */
+	/* calls are at most so far from samples of their moment; 0: unknown */
+	uint64_t clock_skew_ns;
 	int64_t utc_ns;			/* UTC minus a time; 0: not known */
 	uint32_t command;		/* string: what was recorded */
 

@@ -26,7 +26,10 @@
 /* More is no correction of a clock, but another machine's ticks. */
 #define MAX_OFF_PPM 1000
 
-enum { MAX_OFF_NS = 10000 };	/* how far a tie may be from its line */
+enum {
+	MAX_OFF_NS = 10000,	/* how far a tie may be from its line */
+	TIE_NS = 30,		/* how exactly it is read (base/tsc.h) */
+};
 
 __extension__ typedef __int128 i128;
 
@@ -625,6 +628,36 @@ bool seam_trace_is_tied(const struct seam_trace *trace)
 		if (!trace->clocks.items[i].is_tied)
 			return false;
 	return true;
+}
+
+static uint64_t clock_skew_ns(const struct seam_trace *trace,
+			      const struct seam_trace_clock *clock)
+{
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < trace->ties.n; i++) {
+		uint64_t ns = clock_time(clock, trace->ties.items[i].tsc);
+		uint64_t tie = trace->ties.items[i].ns;
+		uint64_t off = ns > tie ? ns - tie : tie - ns;
+
+		most = off > most ? off : most;
+	}
+	return most + TIE_NS;
+}
+
+uint64_t seam_trace_skew_ns(const struct seam_trace *trace)
+{
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < trace->clocks.n; i++) {
+		const struct seam_trace_clock *clock = &trace->clocks.items[i];
+		uint64_t skew = clock_skew_ns(trace, clock);
+
+		if (!clock->pieces.n)
+			return 0;
+		most = skew > most ? skew : most;
+	}
+	return most;
 }
 
 /* -- reading ------------------------------------------------------------ */

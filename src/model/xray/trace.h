@@ -148,6 +148,13 @@ void seam_trace_move(struct seam_trace *trace, bool untied, uint64_t start_ns);
 /* Whether all clocks are tied to CLOCK_MONOTONIC. */
 bool seam_trace_is_tied(const struct seam_trace *trace);
 
+/*
+ * How far the times of records are from CLOCK_MONOTONIC at most: the largest
+ * distance of a tie of the bundle from the line through its neighbours, and how
+ * exactly a tie is read.  0: not known, as some times do not go by ties.
+ */
+uint64_t seam_trace_skew_ns(const struct seam_trace *trace);
+
 void seam_trace_close(struct seam_trace *trace);
 
 /* Reads one stream; zeroed is not valid. */

@@ -1,0 +1,495 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * time_draw.ts - a picture of the time line
+ *
+ * Boxes and patterns go into an array of pixels, which is put on the canvas at
+ * once; text and arrows are drawn over it.  All coordinates here are pixels of
+ * the device.
+ */
+import { NONE } from "../profile";
+import { bandPixels, N_LAYERS } from "./bands";
+import { drawMarks, drawWakers } from "./time_marks";
+import { shadeOf } from "./palette";
+import { fillBox, fillPattern, mix, type Raster } from "./raster";
+import { walkSpans } from "./spans";
+import type { Surface } from "./surface";
+import {
+	AXIS, durationOf, gutterOf, niceStep, OVERVIEW, tickText, TOP,
+	type Range, type Scene, type TimeLabels,
+} from "./time_scene";
+import { CALL_ROW, type Track } from "./tracks";
+
+/* A text that is drawn after the pixels. */
+interface Text {
+	x: number;
+	y: number;
+	text: string;
+	colour: string;
+	/* over a pattern: on a box of its own */
+	backed: boolean;
+}
+
+export interface Pen {
+	surface: Surface;
+	raster: Raster;
+	scene: Scene;
+	labels: TimeLabels;
+	left: number;		/* of the time range, in pixels */
+	grain: number;		/* ns a pixel */
+	texts: Text[];
+}
+
+const FONT = "ui-monospace, 'SF Mono', 'Cascadia Mono', Menlo, Consolas, " +
+	     "'DejaVu Sans Mono', monospace";
+const MAX_TEXTS = 900;		/* a picture: each takes some 3 us */
+
+export const fontOf = (scale: number): string =>
+	`${Math.round(11 * scale)}px ${FONT}`;
+
+export const xOf = (pen: Pen, ns: number): number =>
+	pen.left + Math.round((ns - pen.scene.view.from) / pen.grain);
+
+/* The range that a canvas of @width CSS pixels shows, by its pixels. */
+export function nsAt(range: Range, width: number, x: number): number {
+	const left = gutterOf(width);
+
+	return range.from + (x - left) / Math.max(1, width - left) *
+	       (range.to - range.from);
+}
+
+function addText(pen: Pen, text: Text): void {
+	if (text.text && pen.texts.length < MAX_TEXTS)
+		pen.texts.push(text);
+}
+
+/* -- bands -------------------------------------------------------------- */
+
+let sums = new Float64Array(0);
+
+/*
+ * Layers upwards from the lower edge, as shares of the time of each pixel, or
+ * of its weight where the event counts no time.  Closer than its samples are,
+ * a picture shows means of two periods.
+ */
+function drawBand(pen: Pen, bands: Scene["bands"]["all"], track: number,
+		  y: number, height: number, colours: number[]): void {
+	const { raster, grain, scene } = pen, { period } = scene.bands;
+	const n = raster.width - pen.left;
+	const window = Math.max(grain, 2 * period);
+	/* whole pixels from 0: the same pixels while the picture moves */
+	const from = Math.round(scene.view.from / grain) * grain;
+
+	if (n <= 0)
+		return;
+	if (sums.length < N_LAYERS * n)
+		sums = new Float64Array(N_LAYERS * n);
+	if (!bandPixels(bands, track, from, grain, n, window, sums))
+		return;
+	for (let x = 0; x < n; x++) {
+		let total = 0;
+
+		for (let l = 0; l < N_LAYERS; l++)
+			total += sums[N_LAYERS * x + l]!;
+		if (total > 0)
+			drawColumn(raster, pen.left + x, y, height,
+				   N_LAYERS * x, period ?
+				   Math.max(total, window) : total, colours);
+	}
+}
+
+function drawColumn(raster: Raster, x: number, y: number, height: number,
+		    at: number, whole: number, colours: number[]): void {
+	const { pixels, width } = raster;
+	let sum = 0, bottom = y + height;
+
+	for (let l = N_LAYERS - 1; l >= 0; l--) {
+		if (sums[at + l]! <= 0)
+			continue;
+		sum += sums[at + l]!;
+		/* a layer that is there has a pixel */
+		const top = Math.max(y, Math.min(bottom - 1, y + height -
+				     Math.round(height * sum / whole)));
+
+		for (let row = Math.max(0, top);
+		     row < Math.min(raster.height, bottom); row++)
+			pixels[row * width + x] = colours[l]!;
+		bottom = top;
+	}
+}
+
+/* -- waits -------------------------------------------------------------- */
+
+/* Waits fill the band: hatched where blocked, dotted where preempted. */
+function drawWaits(pen: Pen, thread: number, y: number, height: number): void {
+	const { scene, raster, surface, grain } = pen;
+	const { waits } = scene.base, { palette, scale } = surface;
+	const shift = scene.view.from / grain;
+
+	for (const preempted of [0, 1]) {
+		const colour = preempted ? palette.pixel.preempted :
+			       palette.pixel.blocked;
+		const pattern = preempted ? "dots" : "hatch";
+		const box = (begin: number, end: number, share: number) => {
+			const x0 = Math.max(pen.left, xOf(pen, begin));
+			const x1 = Math.max(x0 + 1, xOf(pen, end));
+			/* narrow ones are as high as their share */
+			const top = y + Math.round(height * (1 - share));
+
+			fillBox(raster, x0, top, x1, y + height,
+				palette.pixel.page);
+			fillPattern(raster, x0, top, x1, y + height, colour,
+				    pattern, scale, shift - pen.left);
+			return { x0, x1: Math.min(x1, raster.width) };
+		};
+
+		walkSpans(waits, 2 * thread + preempted, scene.view.from,
+			  scene.view.to, grain, {
+			box(span) {
+				const { x0, x1 } = box(waits.begin[span]!,
+						       waits.end[span]!, 1);
+
+				fillBox(raster, x0, y + height - 1, x1,
+					y + height, palette.pixel.edge);
+				nameWait(pen, waits.row[span]!, x0, x1, y,
+					 height);
+			},
+			merged: (begin, end, sum) => box(begin, end, Math.min(1,
+				sum / Math.max(grain, end - begin))),
+		});
+	}
+}
+
+function nameWait(pen: Pen, row: number, x0: number, x1: number, y: number,
+		  height: number): void {
+	const { scale, palette } = pen.surface;
+	const reason = pen.scene.profile.samples.reason[row]!;
+
+	if (x1 - x0 < 40 * scale || !reason)
+		return;
+	addText(pen, {
+		x: x0 + 5 * scale, y: y + height / 2 + 4 * scale,
+		text: pen.labels.word.fit(reason, x1 - x0 - 12 * scale),
+		colour: palette.css.text, backed: true,
+	});
+}
+
+/* -- calls -------------------------------------------------------------- */
+
+function drawCallRow(pen: Pen, lane: number, y: number, height: number): void {
+	const { scene, raster, surface, grain } = pen;
+	const { calls } = scene.base, { palette, scale } = surface;
+	const { profile, found } = scene, { page, edge } = palette.pixel;
+
+	const colourOf = (row: number) => {
+		const func = profile.calls.func[row]!;
+
+		if (func === NONE)
+			return palette.pixel.group;
+		if (found)
+			return found[func] ? palette.pixel.hit :
+			       mix(palette.pixel.group, page, 0.6);
+		return palette.layers[profile.functions.layer[func]!]![
+			shadeOf(func)]!;
+	};
+
+	walkSpans(calls, lane, scene.view.from, scene.view.to, grain, {
+		box(span) {
+			const row = calls.row[span]!;
+			const x0 = Math.max(pen.left, xOf(pen,
+					    calls.begin[span]!));
+			const x1 = Math.min(raster.width, Math.max(x0 + 1,
+					    xOf(pen, calls.end[span]!)));
+
+			fillBox(raster, x0, y, x1, y + height - 1,
+				colourOf(row));
+			if (x1 - x0 > 3 * scale)
+				fillBox(raster, x1 - 1, y, x1, y + height - 1,
+					page);
+			if (x1 - x0 > 34 * scale)
+				nameCall(pen, row, x0, x1, y, height);
+		},
+		merged(begin, end, sum, first) {
+			const share = sum / Math.max(grain, end - begin);
+			const x0 = Math.max(pen.left, xOf(pen, begin));
+
+			fillBox(raster, x0, y, Math.max(x0 + 1, xOf(pen, end)),
+				y + height - 1, mix(colourOf(
+				calls.row[first]!), mix(edge, page, 0.15),
+				Math.min(1, 0.35 + 0.65 * share)));
+		},
+	});
+}
+
+function nameCall(pen: Pen, row: number, x0: number, x1: number, y: number,
+		  height: number): void {
+	const { scale, palette } = pen.surface;
+	const func = pen.scene.profile.calls.func[row]!;
+
+	addText(pen, {
+		x: x0 + 3 * scale, y: y + height - 4.5 * scale,
+		text: func === NONE ? "" :
+		      pen.labels.func.fit(func, x1 - x0 - 7 * scale),
+		colour: palette.css.text, backed: false,
+	});
+}
+
+/* -- tracks ------------------------------------------------------------- */
+
+function drawTrack(pen: Pen, track: Track, y: number): void {
+	const { scene, surface } = pen, { scale, palette } = surface;
+	const { selection, profile } = scene, height = track.band * scale;
+	const isOut = track.kind === "thread" && selection.threads !== null &&
+		      !selection.threads.includes(track.id);
+	const faded = (pixel: number) => isOut ?
+		mix(pixel, palette.pixel.page, 0.3) : pixel;
+	const colours = palette.layers.map(shades => faded(shades[0]!));
+
+	if (track.kind === "thread") {
+		fillBox(pen.raster, pen.left, y + height - 1,
+			pen.raster.width, y + height, palette.pixel.rule);
+		drawWaits(pen, track.id, y, height);
+		drawBand(pen, scene.bands.byThread, track.id, y, height,
+			 colours);
+		for (let d = 0; d < track.rows; d++)
+			drawCallRow(pen, scene.base.callLane[track.id]! + d,
+				    Math.round(y + height +
+					       d * CALL_ROW * scale),
+				    Math.round(CALL_ROW * scale));
+	} else if (track.kind === "cpu") {
+		drawBand(pen, scene.bands.byCpu, track.id, y, height, colours);
+	}
+	if (track.kind === "thread" || track.kind === "marks")
+		drawMarks(pen, track.kind === "thread" ? track.id :
+			  profile.threads.length, y, height);
+}
+
+/* The name at the left, over a ground of its own. */
+function nameTrack(pen: Pen, track: Track, y: number, isCurrent: boolean): void {
+	const { scale, palette } = pen.surface, { raster, left } = pen;
+	const isHeading = track.kind === "heading";
+	const bottom = y + Math.round(track.height * scale);
+	const { threads } = pen.scene.selection;
+	const isChosen = track.kind === "thread" && threads?.includes(track.id);
+	const index = pen.scene.tracks.indexOf(track);
+
+	fillBox(raster, 0, y, isHeading ? raster.width : left, bottom,
+		isHeading ? palette.pixel.raised : palette.pixel.page);
+	if (isChosen || isCurrent)
+		fillBox(raster, 0, y, Math.round(3 * scale), bottom,
+			isCurrent ? palette.pixel.accent : palette.pixel.edge);
+	addText(pen, {
+		x: (isHeading ? 6 : 10) * scale, y: y + 15 * scale,
+		text: pen.labels.track.fit(index, (isHeading ? raster.width :
+			left) - 16 * scale),
+		colour: isHeading ? palette.css.dim : palette.css.text,
+		backed: false,
+	});
+	if (track.depth > track.rows)
+		addText(pen, {
+			x: 10 * scale, y: y + 30 * scale,
+			text: `+${track.depth - track.rows} deeper`,
+			colour: palette.css.dim, backed: false,
+		});
+}
+
+function drawTracks(pen: Pen): void {
+	const { scene, surface, raster } = pen, { scale } = surface;
+	const top = Math.round(TOP * scale);
+
+	scene.tracks.forEach((track, i) => {
+		const y = Math.round((TOP + track.y - scene.scrollTop) * scale);
+
+		if (y + track.height * scale < top || y > raster.height)
+			return;
+		if (track.kind !== "heading")
+			drawTrack(pen, track, y);
+		nameTrack(pen, track, y, i === scene.current && scene.hasFocus);
+	});
+}
+
+/* -- axis, overview ----------------------------------------------------- */
+
+function drawAxis(pen: Pen): void {
+	const { scene, surface, raster } = pen, { scale, palette } = surface;
+	const y = Math.round(OVERVIEW * scale), bottom = Math.round(TOP * scale);
+	const step = niceStep(115 * scale * pen.grain);
+
+	fillBox(raster, 0, y, raster.width, bottom, palette.pixel.page);
+	fillBox(raster, 0, bottom - 1, raster.width, bottom, palette.pixel.rule);
+	for (let t = Math.ceil(scene.view.from / step) * step;
+	     t <= scene.view.to; t += step) {
+		const x = xOf(pen, t);
+
+		fillBox(raster, x, y + Math.round(AXIS * 0.6 * scale), x + 1,
+			bottom, palette.pixel.edge);
+		if (x + 100 * scale < raster.width || t === 0)
+			addText(pen, { x: x + 3 * scale, y: bottom - 7 * scale,
+				       text: tickText(t, step),
+				       colour: palette.css.dim, backed: false });
+	}
+}
+
+/* All samples over the whole recording, and the visible part's frame. */
+function drawOverview(pen: Pen): void {
+	const { scene, surface, raster, left } = pen;
+	const { scale, palette } = surface, { profile, bands, view } = scene;
+	const height = Math.round((OVERVIEW - 6) * scale);
+	const n = raster.width - left, whole = durationOf(profile);
+	const at = (ns: number) => left + Math.round(ns / whole * n);
+
+	fillBox(raster, 0, 0, raster.width, Math.round(OVERVIEW * scale),
+		palette.pixel.raised);
+	if (n > 0 && bandPixels(bands.all, 0, 0, whole / n, n, whole / n,
+				grown(n))) {
+		let most = 0;
+
+		for (let x = 0; x < n; x++)
+			most = Math.max(most, total(x));
+		for (let x = 0; x < n; x++)
+			if (total(x) > 0)
+				drawColumn(raster, left + x, 2, height,
+					   N_LAYERS * x, most,
+					   palette.layers.map(l => l[0]!));
+	}
+	shadeOutside(pen, at(view.from), at(view.to), 0,
+		     Math.round((OVERVIEW - 2) * scale));
+}
+
+function grown(n: number): Float64Array {
+	if (sums.length < N_LAYERS * n)
+		sums = new Float64Array(N_LAYERS * n);
+	return sums;
+}
+
+function total(x: number): number {
+	let sum = 0;
+
+	for (let l = 0; l < N_LAYERS; l++)
+		sum += sums[N_LAYERS * x + l]!;
+	return sum;
+}
+
+/* A frame around [x0, x1), and a veil over what is beside it. */
+function shadeOutside(pen: Pen, x0: number, x1: number, top: number,
+		      bottom: number): void {
+	const { raster, left, surface } = pen, { palette, scale } = surface;
+	const veil = palette.pixel.page, edge = Math.round(1.5 * scale);
+	const right = Math.max(x1, x0 + 2 * edge);
+
+	const fade = (from: number, to: number) => {
+		for (let y = top; y < bottom; y++)
+			for (let x = from; x < to; x++) {
+				const at = y * raster.width + x;
+
+				raster.pixels[at] = mix(raster.pixels[at]!,
+							veil, 0.35);
+			}
+	};
+
+	fade(left, x0);
+	fade(Math.min(right, raster.width), raster.width);
+	for (const x of [x0, right - edge])
+		fillBox(raster, x, top, x + edge, bottom, palette.pixel.accent);
+	for (const y of [top, bottom - edge])
+		fillBox(raster, x0, y, right, y + edge, palette.pixel.accent);
+}
+
+/* -- all ---------------------------------------------------------------- */
+
+/* The selected time, or the part of it that is being dragged. */
+function drawSelection(pen: Pen): void {
+	const { scene, surface } = pen, { context, scale, palette } = surface;
+	const { drag, selection, profile } = scene, whole = durationOf(profile);
+	const range = drag ?? (selection.from > 0 || selection.to < whole ?
+			       selection : null);
+	const top = Math.round(OVERVIEW * scale), { left } = pen;
+	const clip = (x: number) => Math.min(surface.width, Math.max(left, x));
+
+	if (!range)
+		return;
+	const x0 = clip(xOf(pen, range.from));
+	const x1 = clip(xOf(pen, Math.min(range.to, whole)));
+
+	context.fillStyle = palette.css.page;
+	context.globalAlpha = 0.55;
+	context.fillRect(left, top, x0 - left, surface.height - top);
+	context.fillRect(x1, top, surface.width - x1, surface.height - top);
+	context.globalAlpha = 1;
+	context.fillStyle = palette.css.accent;
+	context.fillRect(x0, top, x1 - x0, Math.round(3 * scale));
+	for (const x of [x0, x1])
+		if (x > left && x < surface.width)
+			context.fillRect(x, top, Math.max(1, Math.round(scale)),
+					 surface.height - top);
+}
+
+/* The line at which [ and ] set the selection's edges, while keys are used. */
+function drawMiddle(pen: Pen): void {
+	const { context, scale, palette, width, height } = pen.surface;
+	const x = pen.left + Math.round((width - pen.left) / 2);
+
+	if (!pen.scene.hasFocus)
+		return;
+	context.strokeStyle = palette.css.accent;
+	context.lineWidth = Math.max(1, Math.round(scale));
+	context.setLineDash([4 * scale, 4 * scale]);
+	context.beginPath();
+	context.moveTo(x + 0.5, OVERVIEW * scale);
+	context.lineTo(x + 0.5, height);
+	context.stroke();
+	context.setLineDash([]);
+}
+
+function drawTexts(pen: Pen): void {
+	const { context, scale, palette } = pen.surface;
+
+	context.font = fontOf(scale);
+	context.textBaseline = "alphabetic";
+	for (const { x, y, text, colour, backed } of pen.texts) {
+		if (backed) {
+			context.fillStyle = palette.css.page;
+			context.fillRect(x - 2 * scale, y - 10 * scale,
+				context.measureText(text).width + 4 * scale,
+				13 * scale);
+		}
+		context.fillStyle = colour;
+		context.fillText(text, x, y);
+	}
+}
+
+let image: ImageData | null = null;
+
+/* One array of pixels, kept: it is as large as the canvas. */
+function rasterOf(surface: Surface): { image: ImageData; raster: Raster } {
+	const { width, height, context } = surface;
+
+	if (!image || image.width !== width || image.height !== height)
+		image = context.createImageData(width, height);
+	return { image, raster: { width, height, pixels: new Uint32Array(
+		image.data.buffer) } };
+}
+
+export function drawTimeLine(surface: Surface, scene: Scene,
+			     labels: TimeLabels): void {
+	const { width, scale, context, palette } = surface;
+	const left = Math.round(gutterOf(width / scale) * scale);
+	const made = rasterOf(surface);
+	const pen: Pen = {
+		surface, raster: made.raster, scene, labels, left, texts: [],
+		grain: (scene.view.to - scene.view.from) /
+		       Math.max(1, width - left),
+	};
+
+	made.raster.pixels.fill(palette.pixel.page);
+	drawTracks(pen);
+	/* what scrolled under the axis is painted over, its texts are left out */
+	pen.texts = pen.texts.filter(t => t.y > (TOP + 9) * scale);
+	drawAxis(pen);
+	drawOverview(pen);
+	context.putImageData(made.image, 0, 0);
+	drawSelection(pen);
+	drawTexts(pen);
+	if (scene.showWakers)
+		drawWakers(pen);
+	drawMiddle(pen);
+}

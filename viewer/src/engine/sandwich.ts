@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sandwich.ts - the callers and the callees of a function as two trees
+ *
+ * As 'seam report --callers' and '--callees': the callers begin at the
+ * innermost call of the function, the callees at the outermost, so that the
+ * time of a recursive function counts once.  Functions of the same name are
+ * the same function here.  Node 1 of each tree is the function.
+ */
+import { NONE } from "../profile";
+import { pairPut, pairTable } from "./arrays";
+import type { Chosen } from "./chosen";
+import { nameRanks } from "./paths";
+import { linkTree, treeOf, type CountedTree } from "./sums";
+
+export interface Sandwich {
+	callers: CountedTree;
+	callees: CountedTree;
+}
+
+interface Growing {
+	parent: number[];
+	key: number[];		/* func << 1 | inlined */
+	self: number[];
+	count: number[];
+	waiting: number[];
+	known: ReturnType<typeof pairTable>;
+}
+
+function growing(): Growing {
+	return {
+		parent: [NONE], key: [NONE], self: [0], count: [0],
+		waiting: [0], known: pairTable(),
+	};
+}
+
+/* The child of @parent with @key, added if there is none. */
+function child(g: Growing, parent: number, key: number): number {
+	const node = pairPut(g.known, parent, key, g.parent.length);
+
+	if (node === g.parent.length) {
+		g.parent.push(parent);
+		g.key.push(key);
+		g.self.push(0);
+		g.count.push(0);
+		g.waiting.push(0);
+	}
+	return node;
+}
+
+const keyOf = (tree: CountedTree, node: number) =>
+	tree.func[node]! * 2 + tree.inlined[node]!;
+
+/* What waits in the node itself. */
+function ownWaiting(tree: CountedTree, node: number): number {
+	let sum = tree.waiting[node]!;
+
+	for (let c = tree.firstChild[node]!; c !== NONE;
+	     c = tree.nextSibling[c]!)
+		sum -= tree.waiting[c]!;
+	return sum;
+}
+
+function addSelf(g: Growing, to: number, tree: CountedTree,
+		 node: number): void {
+	g.self[to]! += tree.self[node]!;
+	g.count[to]! += tree.selfCount[node]!;
+	g.waiting[to]! += ownWaiting(tree, node);
+}
+
+/* By node its innermost, and its outermost, ancestor or self of the name. */
+function find(tree: CountedTree, is: Uint8Array):
+		{ inner: Uint32Array; outer: Uint32Array } {
+	const inner = new Uint32Array(tree.n).fill(NONE);
+	const outer = new Uint32Array(tree.n).fill(NONE);
+
+	for (let i = 1; i < tree.n; i++) {
+		const parent = tree.parent[i]!;
+		const here = tree.func[i] !== NONE && is[tree.func[i]!] === 1;
+
+		inner[i] = here ? i : inner[parent]!;
+		outer[i] = outer[parent] === NONE && here ? i : outer[parent]!;
+	}
+	return { inner, outer };
+}
+
+function callersOf(tree: CountedTree, inner: Uint32Array): Growing {
+	const g = growing(), path = new Uint32Array(tree.n);
+
+	for (let i = 1; i < tree.n; i++) {
+		if (inner[i] === NONE || (!tree.self[i] && !tree.selfCount[i]))
+			continue;
+		if (!path[inner[i]!]) {
+			let to = 0;
+
+			for (let at = inner[i]!; at > 0; at = tree.parent[at]!)
+				to = child(g, to, keyOf(tree, at));
+			path[inner[i]!] = to;
+		}
+		addSelf(g, path[inner[i]!]!, tree, i);
+	}
+	return g;
+}
+
+function calleesOf(tree: CountedTree, outer: Uint32Array): Growing {
+	const g = growing(), path = new Uint32Array(tree.n);
+
+	for (let i = 1; i < tree.n; i++) {
+		if (outer[i] === NONE)
+			continue;
+		path[i] = child(g, outer[i] === i ? 0 : path[tree.parent[i]!]!,
+				keyOf(tree, i));
+		addSelf(g, path[i]!, tree, i);
+	}
+	return g;
+}
+
+/* With children by name, as src/tree.ts promises. */
+function finish(chosen: Chosen, g: Growing): CountedTree {
+	const n = g.parent.length, ranks = nameRanks(chosen.profile);
+	const children: number[][] = g.parent.map(() => []);
+	const order: number[] = [], place = new Uint32Array(n), open = [0];
+
+	for (let i = 1; i < n; i++)
+		children[g.parent[i]!]!.push(i);
+	while (open.length) {
+		const node = open.pop()!;
+
+		place[node] = order.push(node) - 1;
+		open.push(...children[node]!.sort((a, b) =>
+			ranks[g.key[b]! >>> 1]! - ranks[g.key[a]! >>> 1]! ||
+			g.key[b]! - g.key[a]!));
+	}
+	const column = (values: number[]) => Float64Array.from(order, i =>
+		values[i]!);
+	const tree: CountedTree = {
+		n, unit: chosen.unit, change: null,
+		path: new Uint32Array(n), thread: new Uint32Array(n).fill(NONE),
+		parent: Uint32Array.from(order, i => i === 0 ? NONE :
+					 place[g.parent[i]!]!),
+		func: Uint32Array.from(order, i => i === 0 ? NONE :
+				       g.key[i]! >>> 1),
+		inlined: Uint8Array.from(order, i => i === 0 ? 0 :
+					 g.key[i]! & 1),
+		firstChild: new Uint32Array(n).fill(NONE),
+		nextSibling: new Uint32Array(n).fill(NONE),
+		depth: new Uint16Array(n),
+		self: column(g.self), total: new Float64Array(n),
+		selfCount: column(g.count), totalCount: new Float64Array(n),
+		waiting: column(g.waiting),
+	};
+
+	linkTree(tree);
+	return tree;
+}
+
+export function sandwichOf(chosen: Chosen, func: number): Sandwich {
+	const { name } = chosen.profile.functions, tree = treeOf(chosen);
+	const is = Uint8Array.from(name, text => text === name[func] ? 1 : 0);
+	const { inner, outer } = find(tree, is);
+
+	return {
+		callers: finish(chosen, callersOf(tree, inner)),
+		callees: finish(chosen, calleesOf(tree, outer)),
+	};
+}

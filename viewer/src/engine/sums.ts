@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sums.ts - the chosen samples and calls added up by path: the Tree
+ *
+ * As src/model/profile/tally.c and tree.c.  Of a row of samples, count is the
+ * number of samples, or of calls; weight is their time or their events.
+ */
+import { NONE } from "../profile";
+import type { Tree } from "../tree";
+import { byKey, memo } from "./arrays";
+import { callPaths } from "./call_index";
+import type { Chosen } from "./chosen";
+import { outermost, type Paths } from "./paths";
+
+export interface CountedTree extends Tree {
+	selfCount: Float64Array;
+	totalCount: Float64Array;
+	path: Uint32Array;	/* of the paths; 0: the root, or a thread */
+}
+
+/* Sums by path. */
+interface PathSums {
+	weight: Float64Array;
+	count: Float64Array;
+	waiting: Float64Array;
+	has: Uint8Array;	/* the path has samples itself */
+}
+
+function pathSums(n: number): PathSums {
+	return {
+		weight: new Float64Array(n), count: new Float64Array(n),
+		waiting: new Float64Array(n), has: new Uint8Array(n),
+	};
+}
+
+function addSamples(sums: PathSums, chosen: Chosen, rows: Uint32Array): void {
+	const { profile, paths: { of } } = chosen;
+	const { stack, weight, count, event } = profile.samples;
+	const waits = Uint8Array.from(profile.events, e =>
+		e.kind === "wait" ? 1 : 0);
+
+	for (let k = 0; k < rows.length; k++) {
+		const i = rows[k]!, path = of[stack[i]!]!;
+
+		sums.weight[path]! += weight[i]!;
+		sums.count[path]! += count[i]!;
+		sums.has[path] = 1;
+		if (waits[event[i]!])
+			sums.waiting[path]! += weight[i]!;
+	}
+}
+
+/* The rows of the calls' event, where the chosen events have it. */
+function wantsCalls(chosen: Chosen): boolean {
+	return chosen.fromCalls && chosen.profile.events.some((e, i) =>
+		e.kind === "call" && chosen.events[i]);
+}
+
+function findCalls(chosen: Chosen): Uint8Array {
+	const { calls } = chosen.profile, { selection, inside } = chosen;
+	const threads = selection.threads && new Set(selection.threads);
+	const has = new Uint8Array(calls.n);
+	let at = 0;
+
+	for (let i = 0; i < calls.n; i++) {
+		const thread = calls.thread[i]!, begin = calls.begin[i]!;
+
+		if (threads && !threads.has(thread))
+			continue;
+		if (!inside) {
+			has[i] = begin >= selection.from &&
+				 begin < selection.to ? 1 : 0;
+			continue;
+		}
+		at = Math.max(at, inside.start[thread]!);
+		while (at < inside.start[thread + 1]! &&
+		       inside.end[at]! <= begin)
+			at++;
+		has[i] = at < inside.start[thread + 1]! &&
+			 inside.begin[at]! <= begin &&
+			 begin + calls.duration[i]! <= inside.end[at]! ? 1 : 0;
+	}
+	return has;
+}
+
+/*
+ * By call: 1 where it counts.  Inside the calls of a condition every call that
+ * begins in them counts whole; else calls that begin in the range.
+ */
+export const chosenCalls = memo(findCalls);
+
+/* By call, ns: of its self time what lies in the range. */
+function clippedSelf(chosen: Chosen): Float64Array {
+	const { calls } = chosen.profile, { from, to } = chosen.selection;
+	const self = new Float64Array(calls.n);
+
+	for (let i = 0; i < calls.n; i++) {
+		const begin = calls.begin[i]!, end = begin + calls.duration[i]!;
+		const ns = Math.max(0, Math.min(end, to) -
+				       Math.max(begin, from));
+
+		self[i]! += ns;
+		if (calls.parent[i] !== NONE)
+			self[calls.parent[i]!]! -= ns;
+	}
+	return self;
+}
+
+interface ChosenCalls {
+	rows: Uint32Array;
+	path: Uint32Array;
+	self: Float64Array;
+	count: Uint8Array;
+}
+
+/* The calls that add to sums by path; null: the chosen events have none. */
+function callAmounts(chosen: Chosen): ChosenCalls | null {
+	const { profile, paths, selection, inside } = chosen;
+
+	if (!wantsCalls(chosen))
+		return null;
+	const { calls } = profile, path = callPaths(profile, paths);
+	const threads = selection.threads && new Set(selection.threads);
+	const count = chosenCalls(chosen);
+	const self = inside ? calls.self : clippedSelf(chosen);
+	const rows = new Uint32Array(calls.n);
+	let n = 0;
+
+	for (let i = 0; i < calls.n; i++) {
+		if ((threads && !threads.has(calls.thread[i]!)) ||
+		    (paths.leavesOut && path[i] === 0) ||
+		    (inside ? !count[i] : !count[i] && self[i] === 0))
+			continue;
+		rows[n++] = i;
+	}
+	return { rows: rows.subarray(0, n), path, self, count };
+}
+
+function addCalls(sums: PathSums, calls: ChosenCalls,
+		  rows: Uint32Array): void {
+	for (let k = 0; k < rows.length; k++) {
+		const i = rows[k]!, path = calls.path[i]!;
+
+		sums.weight[path]! += calls.self[i]!;
+		sums.count[path]! += calls.count[i]!;
+		sums.has[path] = 1;
+	}
+}
+
+/* -- trees -------------------------------------------------------------- */
+
+/* The paths of a group of samples and their sums, in the order of paths. */
+interface Group {
+	thread: number;		/* NONE: all threads */
+	path: Uint32Array;
+	weight: Float64Array;
+	count: Float64Array;
+	waiting: Float64Array;
+}
+
+/* The paths that have samples themselves or below, and path 0. */
+function pathsInUse(sums: PathSums, paths: Paths): Uint32Array {
+	const { has } = sums, { parent } = paths;
+	let n = 0;
+
+	has[0] = 1;
+	for (let i = paths.n; i-- > 1;)
+		if (has[i])
+			has[parent[i]!] = 1;
+	for (let i = 0; i < paths.n; i++)
+		n += has[i]!;
+	const rows = new Uint32Array(n);
+
+	n = 0;
+	for (let i = 0; i < paths.n; i++)
+		if (has[i])
+			rows[n++] = i;
+	return rows;
+}
+
+/* The same for a group that has few of the paths. */
+function fewPathsInUse(sums: PathSums, paths: Paths,
+		       used: Uint32Array): Uint32Array {
+	const rows = [0];
+
+	sums.has[0] = 2;
+	for (const path of used)
+		for (let at = path; sums.has[at] !== 2; at = paths.parent[at]!) {
+			sums.has[at] = 2;
+			rows.push(at);
+		}
+	return Uint32Array.from(rows).sort();
+}
+
+function groupOf(sums: PathSums, path: Uint32Array, thread: number): Group {
+	const pick = (of: Float64Array) => {
+		const values = new Float64Array(path.length);
+
+		for (let i = 0; i < path.length; i++)
+			values[i] = of[path[i]!]!;
+		return values;
+	};
+
+	return {
+		thread, path, weight: pick(sums.weight),
+		count: pick(sums.count), waiting: pick(sums.waiting),
+	};
+}
+
+function emptyTree(n: number, unit: "ns" | "count"): CountedTree {
+	return {
+		n, unit, change: null, path: new Uint32Array(n),
+		thread: new Uint32Array(n).fill(NONE),
+		parent: new Uint32Array(n).fill(NONE),
+		func: new Uint32Array(n).fill(NONE),
+		inlined: new Uint8Array(n),
+		firstChild: new Uint32Array(n).fill(NONE),
+		nextSibling: new Uint32Array(n).fill(NONE),
+		depth: new Uint16Array(n),
+		self: new Float64Array(n), total: new Float64Array(n),
+		selfCount: new Float64Array(n),
+		totalCount: new Float64Array(n),
+		waiting: new Float64Array(n),
+	};
+}
+
+/* Put @group at node @at of @tree and behind; its path 0 is below @parent. */
+function putGroup(tree: CountedTree, paths: Paths, group: Group, at: number,
+		  parent: number, nodeOf: Uint32Array): void {
+	const { path, thread } = group;
+
+	tree.path.set(path, at);
+	tree.self.set(group.weight, at);
+	tree.selfCount.set(group.count, at);
+	tree.waiting.set(group.waiting, at);
+	tree.thread[at] = thread;
+	tree.parent[at] = parent;
+	nodeOf[0] = at;
+	for (let i = 1; i < path.length; i++) {
+		const p = path[i]!;
+
+		nodeOf[p] = at + i;
+		tree.parent[at + i] = nodeOf[paths.parent[p]!]!;
+		tree.func[at + i] = paths.func[p]!;
+		tree.inlined[at + i] = paths.inlined[p]!;
+	}
+}
+
+/* Depths, links and totals, of self, where parents precede their children. */
+export function linkTree(tree: CountedTree): void {
+	tree.total.set(tree.self);
+	tree.totalCount.set(tree.selfCount);
+	for (let i = 1; i < tree.n; i++)
+		tree.depth[i] = tree.depth[tree.parent[i]!]! + 1;
+	for (let i = tree.n; i-- > 1;) {
+		const parent = tree.parent[i]!;
+
+		tree.nextSibling[i] = tree.firstChild[parent]!;
+		tree.firstChild[parent] = i;
+		tree.total[parent]! += tree.total[i]!;
+		tree.totalCount[parent]! += tree.totalCount[i]!;
+		tree.waiting[parent]! += tree.waiting[i]!;
+	}
+}
+
+const knownTrees = new WeakMap<Chosen, CountedTree>();
+
+/* The call tree of all that is chosen. */
+export function treeOf(chosen: Chosen): CountedTree {
+	const { paths, unit } = chosen, known = knownTrees.get(chosen);
+
+	if (known)
+		return known;
+	const sums = pathSums(paths.n), calls = callAmounts(chosen);
+
+	addSamples(sums, chosen, chosen.samples);
+	if (calls)
+		addCalls(sums, calls, calls.rows);
+
+	const group = groupOf(sums, pathsInUse(sums, paths), NONE);
+	const tree = emptyTree(group.path.length, unit);
+
+	putGroup(tree, paths, group, 0, NONE, new Uint32Array(paths.n));
+	linkTree(tree);
+	knownTrees.set(chosen, tree);
+	return tree;
+}
+
+/* The @rows of each thread. */
+function split(rows: Uint32Array, thread: Uint32Array, n: number):
+		(of: number) => Uint32Array {
+	const keys = Uint32Array.from(rows, i => thread[i]!);
+	const { start, rows: places } = byKey(keys, rows.length, n);
+	const sorted = places.map(i => rows[i]!);
+
+	return of => sorted.subarray(start[of], start[of + 1]);
+}
+
+/* By thread its paths; those without any are left out. */
+function groupsByThread(chosen: Chosen): Group[] {
+	const { profile, paths } = chosen, n = profile.threads.length;
+	const { samples } = profile, calls = callAmounts(chosen);
+	const sampleRows = split(chosen.samples, samples.thread, n);
+	const callRows = calls && split(calls.rows, profile.calls.thread, n);
+	const sums = pathSums(paths.n), groups: Group[] = [];
+
+	for (let t = 0; t < n; t++) {
+		const rows = sampleRows(t), of = callRows?.(t);
+		const used = [...rows.map(i => paths.of[samples.stack[i]!]!),
+			      ...of?.map(i => calls!.path[i]!) ?? []];
+
+		if (!used.length)
+			continue;
+		addSamples(sums, chosen, rows);
+		if (calls && of)
+			addCalls(sums, calls, of);
+		const path = fewPathsInUse(sums, paths, Uint32Array.from(used));
+
+		groups.push(groupOf(sums, path, t));
+		for (const p of path)
+			sums.weight[p] = sums.count[p] = sums.waiting[p] =
+				sums.has[p] = 0;
+	}
+	return groups;
+}
+
+/* The same as treeOf() with a node for each thread below the root. */
+export function treeByThread(chosen: Chosen): CountedTree {
+	const groups = groupsByThread(chosen);
+	const n = groups.reduce((sum, g) => sum + g.path.length, 1);
+	const tree = emptyTree(n, chosen.unit);
+	const nodeOf = new Uint32Array(chosen.paths.n);
+	let at = 1;
+
+	for (const group of groups) {
+		putGroup(tree, chosen.paths, group, at, 0, nodeOf);
+		at += group.path.length;
+	}
+	linkTree(tree);
+	return tree;
+}
+
+/* By node whether it is the outermost of its key; see paths.ts. */
+export function outermostNodes(tree: CountedTree, paths: Paths,
+			       keys: Uint32Array, nKeys: number): Uint8Array {
+	const flags = outermost(paths, keys, nKeys);
+	const nodes = new Uint8Array(tree.n);
+
+	for (let i = 0; i < tree.n; i++)
+		nodes[i] = flags[tree.path[i]!]!;
+	return nodes;
+}
