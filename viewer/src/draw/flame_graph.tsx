@@ -6,7 +6,7 @@
  * item of a tree in the document, which has only the frames around it; the
  * canvas draws its outline.
  */
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
 import { NONE, type Profile } from "../profile";
 import type { Selection } from "../select";
 import { formatPercent } from "../text";
@@ -157,10 +157,7 @@ export function FlameGraph(props: FlameGraphProps) {
 	useEffect(() => scroller.current!.scrollTo({ top: icicle ? 0 : height }),
 		  [icicle, tree, zoomed, height]);
 
-	const focusItem = () => {
-		items.current?.querySelector<HTMLElement>('[tabindex="0"]')
-			?.focus({ preventScroll: true });
-	};
+	const focusItem = () => items.current!.focus({ preventScroll: true });
 	const reveal = (node: number) => {
 		const top = yOf(scene(), tree.depth[node]!);
 		const box = scroller.current!;
@@ -261,7 +258,7 @@ export function FlameGraph(props: FlameGraphProps) {
 		<div class="tip" ref={tipBox} hidden aria-hidden="true" />
 		<Legend tree={tree} profile={profile} isSearching={!!found} />
 		<details><summary>Keys and mouse</summary>
-			<p class="keys" id="flame-keys">{FLAME_KEYS}</p>
+			<p class="keys">{FLAME_KEYS}</p>
 		</details>
 	</div>;
 }
@@ -376,38 +373,26 @@ function placeOf(tree: Tree, node: number): [number, number] {
 	return [place, n];
 }
 
-/* The frames from the root to the keyboard's frame: items of a tree. */
+/*
+ * The frames from the root to the keyboard's frame: items of a tree.  The focus
+ * stays on the tree, as items come and go.
+ */
 function TreeTwin({ profile, tree, zoomed, current, items, onKey, onFocus,
 		    onBlur }: TwinProps) {
-	const path = pathTo(tree, current), hadFocus = useRef(false);
+	const id = useId();
 
-	useEffect(() => {
-		if (hadFocus.current)
-			items.current!.querySelector<HTMLElement>(
-				'[tabindex="0"]')!.focus({
-				preventScroll: true });
-	}, [current]);
 	return <div class="unseen" role="tree" aria-label="Flame graph"
-		aria-describedby="flame-keys" ref={items} onKeyDown={onKey}
-		onFocusIn={() => {
-			hadFocus.current = true;
-			onFocus();
-		}}
-		onFocusOut={event => {
-			if (items.current!.contains(event.relatedTarget as Node))
-				return;
-			hadFocus.current = false;
-			onBlur();
-		}}>
-		{path.map(node => {
+		tabIndex={0} aria-activedescendant={`${id}-${current}`}
+		ref={items} onKeyDown={onKey} onFocus={onFocus} onBlur={onBlur}>
+		{pathTo(tree, current).map(node => {
 			const words = frameWords(profile, tree, node, zoomed);
 			const [place, n] = placeOf(tree, node);
 
 			return <div role="treeitem" key={node}
-				tabIndex={node === current ? 0 : -1}
+				id={`${id}-${node}`}
 				aria-level={tree.depth[node]! + 1}
 				aria-posinset={place} aria-setsize={n}
-				aria-selected={node === zoomed}
+				aria-selected={node === current}
 				aria-expanded={tree.firstChild[node] === NONE ?
 					undefined : true}>
 				{[words.title, ...words.lines].join(", ")}

@@ -24,7 +24,7 @@ function amounts(tree: Tree, node: number, zoomed: number): string[] {
 			self[node]!, total[0]!)}`,
 	];
 
-	if (zoomed && node !== zoomed)
+	if (zoomed && tree.depth[node]! > tree.depth[zoomed]!)
 		lines.push(`${formatPercent(total[node]!, total[zoomed]!)} of ` +
 			   "the frame in view");
 	if (waiting[node])
