@@ -80,7 +80,7 @@ function useWidth(element: { current: HTMLElement | null }): number {
 	const [width, setWidth] = useState(0);
 
 	useEffect(() => {
-		const measure = () => setWidth(element.current!.clientWidth);
+		const measure = () => setWidth(element.current?.clientWidth ?? 0);
 		const observer = new ResizeObserver(measure);
 
 		observer.observe(element.current!);
