@@ -220,6 +220,29 @@ static inline void put_sample(struct bytes *b, uint64_t id, int32_t pid,
 		      n > has_marker ? chain[has_marker] : 0, chain, n);
 }
 
+/* The same of events that have PERF_SAMPLE_CGROUP as well. */
+static inline void put_cgroup_sample(struct bytes *b, uint64_t id, int32_t pid,
+				     int32_t tid, uint64_t time,
+				     const uint64_t *chain, size_t n,
+				     uint64_t cgroup)
+{
+	size_t at = b->size;
+
+	put_sample(b, id, pid, tid, time, chain, n);
+	put_u64(b, cgroup);
+	end_record(b, at);
+}
+
+static inline void put_cgroup(struct bytes *b, uint64_t id, const char *path)
+{
+	size_t at = begin_record(b, PERF_RECORD_CGROUP, 0);
+
+	put_u64(b, id);
+	put_name(b, path);
+	put_stamp(b, 0, 0, 1);
+	end_record(b, at);
+}
+
 /*
  * A sample of events that have PERF_SAMPLE_READ as well: the counter @id
  * shows @value.

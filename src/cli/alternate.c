@@ -7,12 +7,14 @@
 #include <ftw.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/progress.h"
 #include "cli/command.h"
+#include "cli/forward.h"
 
 enum {
 	WALK_FDS = 16,
@@ -66,8 +68,7 @@ static void exec_recorder(const struct seam_alternate *what,
 	const char **words;
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
-	signal(SIGINT, SIG_DFL);
-	signal(SIGQUIT, SIG_DFL);
+	prctl(PR_SET_PDEATHSIG, SIGTERM);	/* should we be killed */
 	while (command[n_words])
 		n_words++;
 	words = calloc(what->n_options + n_words + 8, sizeof(*words));
@@ -92,7 +93,8 @@ static int record_one(const struct seam_alternate *what, size_t i,
 	const char *path = what->paths[i];
 	char *const *command = what->commands[i >= what->n_runs];
 	int status;
-	pid_t pid = fork();
+	pid_t pid = seam_forward_fork();
+	int r;
 
 	if (pid < 0)
 		return seam_err_errno(err, "cannot start a recorder");
@@ -100,9 +102,12 @@ static int record_one(const struct seam_alternate *what, size_t i,
 		exec_recorder(what, command, path);
 		_exit(CANNOT_RUN);
 	}
-	while (waitpid(pid, &status, 0) < 0)
-		if (errno != EINTR)
-			return seam_err_errno(err, "cannot wait for a recorder");
+	r = seam_forward_wait(&status);
+	if (r < 0)
+		return seam_err_set(err, r, "cannot wait for a recorder: %s",
+				    strerror(-r));
+	if (seam_forward_signal())
+		return -EINTR;
 	if (WIFEXITED(status) && (WEXITSTATUS(status) == SEAM_EXIT_DONE ||
 				  WEXITSTATUS(status) == SEAM_EXIT_LOSSY))
 		return 0;
@@ -116,24 +121,19 @@ static int record_one(const struct seam_alternate *what, size_t i,
 
 int seam_alternate_run(struct seam_alternate *what, struct seam_err *err)
 {
-	const struct sigaction ignore = { .sa_handler = SIG_IGN };
-	struct sigaction old_int, old_quit;
 	struct seam_progress progress;
-	int rc = make_folder(what, err) ?: name_recordings(what, err);
+	int rc;
 
+	seam_forward_begin();
+	rc = make_folder(what, err) ?: name_recordings(what, err);
 	if (rc)
 		return rc;
-	/* as system(3): an interrupt is for the command, then this ends, too */
-	sigaction(SIGINT, &ignore, &old_int);
-	sigaction(SIGQUIT, &ignore, &old_quit);
 	seam_progress_begin(&progress, "recording", 2 * what->n_runs);
 	for (size_t i = 0; i < 2 * what->n_runs && !rc; i++) {
 		rc = record_one(what, i / 2 + (i % 2 ? what->n_runs : 0), err);
 		seam_progress_step(&progress, 1);
 	}
 	seam_progress_end(&progress);
-	sigaction(SIGINT, &old_int, NULL);
-	sigaction(SIGQUIT, &old_quit, NULL);
 	return rc;
 }
 
@@ -146,11 +146,17 @@ static int remove_entry(const char *path, const struct stat *st, int type,
 	return remove(path);
 }
 
-void seam_alternate_fini(struct seam_alternate *what)
+int seam_alternate_end(struct seam_alternate *what)
 {
 	if (what->folder && !what->keep)
 		nftw(what->folder, remove_entry, WALK_FDS,
 		     FTW_DEPTH | FTW_PHYS);
+	seam_forward_end();
+	return seam_forward_signal();
+}
+
+void seam_alternate_fini(struct seam_alternate *what)
+{
 	for (size_t i = 0; what->paths && i < 2 * what->n_runs; i++)
 		free(what->paths[i]);
 	free(what->paths);

@@ -25,8 +25,18 @@ struct seam_alternate {
  * Run each command n_runs times under 'seam record', with standard input and
  * output on /dev/null, into recordings a-1.seam, b-1.seam, ... of the folder.  A
  * command that fails ends it.  0 or -errno; seam_alternate_fini() is due.
+ *
+ * From here to seam_alternate_end() signals that end a program are only
+ * remembered (forward.h): the recorder and its command get them, -EINTR is
+ * returned when they have ended, and the folder does not stay.
  */
 int seam_alternate_run(struct seam_alternate *what, struct seam_err *err);
 
-/* Remove the folder, unless it is to be kept; free the paths. */
+/*
+ * The recordings have been read: remove the folder, unless it is to be kept.
+ * Returns the signal that came, or 0.
+ */
+int seam_alternate_end(struct seam_alternate *what);
+
+/* Free the paths. */
 void seam_alternate_fini(struct seam_alternate *what);

@@ -19,6 +19,10 @@ enum seam_exit {
 	SEAM_EXIT_LOSSY = 3,	/* done, but data was lost or skipped */
 	SEAM_EXIT_GATE = 4,	/* 'diff': a gate failed */
 	SEAM_EXIT_UNDECIDED = 5,	/* 'diff': a gate cannot be decided */
+	/* As a shell reports them; Source: POSIX.1-2017, 2.8.2. */
+	SEAM_EXIT_CANNOT_START = 126,
+	SEAM_EXIT_NOT_FOUND = 127,
+	SEAM_EXIT_SIGNAL = 128,		/* and the signal's number */
 };
 
 enum seam_option_kind {
@@ -102,6 +106,7 @@ extern const struct seam_command seam_view_command;
 extern const struct seam_command seam_calls_command;
 extern const struct seam_command seam_convert_command;
 extern const struct seam_command seam_annotate_command;
+extern const struct seam_command seam_pack_command;
 extern const struct seam_command seam_dump_command;
 extern const struct seam_command seam_inject_command;
 extern const struct seam_command seam_diff_command;

@@ -209,12 +209,12 @@ static void align(struct seam_profile *profile, struct seam_trace *trace)
 {
 	bool is_tied = seam_trace_is_tied(trace);
 
+	if (!profile->has_other_clock)
+		profile->clock_skew_ns = seam_trace_skew_ns(trace);
 	if (profile->samples.n == 0) {
 		profile->has_other_clock |= !is_tied;
 		return;
 	}
-	profile->clock_skew_ns = profile->has_other_clock ? 0 :
-				 seam_trace_skew_ns(trace);
 	if (profile->has_other_clock)
 		seam_profile_note(profile, "the clock of the samples is not "
 			"CLOCK_MONOTONIC: the calls of the XRay logs could "

@@ -118,22 +118,6 @@ static void keep_files_of(void *context, uint32_t event, const void *record)
 			       seam_perf_record_at(record).payload);
 }
 
-/* Threads that run before may wait all the time: without any record. */
-static int init_blocked(struct seam_session *s, struct seam_err *err)
-{
-	const struct seam_number_list *tids = &s->sources.tids;
-	int r = seam_blocked_stacks_init(&s->blocked,
-					 s->options->off_cpu.min_ns, err);
-
-	for (size_t i = 0; r == 0 && i < tids->n; i++)
-		if (tids->items[i] > 0)
-			seam_blocked_stacks_switch(&s->blocked,
-				(uint32_t)seam_targets_process(tids->items[i]),
-				(uint32_t)tids->items[i], seam_clock_ns(), true,
-				false);
-	return r;
-}
-
 /* Of events whose samples are unwound while they are drained. */
 static int init_stacks(struct seam_session *s, struct seam_err *err)
 {
@@ -151,7 +135,8 @@ static int init_stacks(struct seam_session *s, struct seam_err *err)
 				  err);
 	free(attrs);
 	if (r == 0 && s->blocked.event_id)
-		r = init_blocked(s, err);
+		r = seam_blocked_stacks_init(&s->blocked,
+					     s->options->off_cpu.min_ns, err);
 	s->stacks.on_sample = s->options->keep_files ? keep_files_of : NULL;
 	s->stacks.context = s;
 	if (!s->stacks.is_used)
@@ -161,11 +146,20 @@ static int init_stacks(struct seam_session *s, struct seam_err *err)
 	return r;
 }
 
+static int init_history(struct seam_session *s, struct seam_err *err)
+{
+	if (!s->options->off_cpu.is_used || !s->options->overwrite)
+		return 0;
+	s->drain.history = &s->history;
+	return seam_switch_history_init(&s->history, &seam_sources_common, err);
+}
+
 int seam_drain_init(struct seam_session *s, struct seam_err *err)
 {
 	struct seam_perf_layout layout =
 		seam_perf_layout_make(&seam_sources_common, SEAM_NATIVE);
 	struct seam_drain *d = &s->drain;
+	int r;
 
 	d->session = s;
 	d->sources = &s->sources;
@@ -186,7 +180,23 @@ int seam_drain_init(struct seam_session *s, struct seam_err *err)
 	if (!d->scratch || !d->pieces ||
 	    (s->options->off_cpu.wakers && !d->switched))
 		return seam_err_no_memory(err);
-	return init_stacks(s, err);
+	r = init_history(s, err);
+	return r ? r : init_stacks(s, err);
+}
+
+void seam_drain_attached(struct seam_session *s)
+{
+	const struct seam_number_list *tids = &s->sources.tids;
+	uint64_t now_ns = seam_clock_ns();
+
+	if (s->options->off_cpu.is_used && !seam_sources_is_system_wide(
+		    &s->sources))
+		s->switches_from_ns = now_ns;
+	for (size_t i = 0; i < tids->n; i++)
+		if (tids->items[i] > 0)
+			seam_blocked_stacks_attach(&s->blocked,
+				(uint32_t)seam_targets_process(tids->items[i]),
+				(uint32_t)tids->items[i], now_ns);
 }
 
 void seam_drain_fini(struct seam_drain *d)
@@ -198,6 +208,8 @@ void seam_drain_fini(struct seam_drain *d)
 	free(d->scratch);
 	free(d->switched);
 	seam_index_fini(&d->ids);
+	if (d->history)
+		seam_switch_history_fini(d->history);
 	*d = (struct seam_drain) { 0 };
 }
 
@@ -355,10 +367,12 @@ bool seam_drain_count(struct seam_drain *d, struct seam_source_ring *ring,
 {
 	struct seam_perf_record record;
 	struct seam_perf_aux aux;
+	bool is_kept = d->history && ring->use == SEAM_RING_OF_SWITCHES;
 	uint64_t position;
 
 	ring->n_records++;
-	d->file->n_records++;
+	/* what the history has is counted with a copy of it */
+	d->file->n_records += !is_kept;
 	switch (header->type) {
 	case PERF_RECORD_SWITCH:
 	case PERF_RECORD_SWITCH_CPU_WIDE:
@@ -372,9 +386,11 @@ bool seam_drain_count(struct seam_drain *d, struct seam_source_ring *ring,
 		    !wakes_recorded(d, seam_ring_bytes(span, pos, header->size,
 						       d->scratch),
 				    header->size)) {
-			d->file->n_records--;
+			d->file->n_records -= !is_kept;
 			return false;
 		}
+		if (is_kept)
+			return true;
 		count_sample(d, ring, span, pos, header);
 		if (!d->stacks && d->session->options->keep_files)
 			keep_files_of(d->session,
@@ -498,6 +514,52 @@ static size_t walk(struct seam_drain *d, struct seam_source_ring *ring,
 	return pos;
 }
 
+/* ---- the history ---- */
+
+/* Whether a record is of switches or waits: no other samples are drained. */
+static bool is_of_history(const struct seam_drain *d, const uint8_t *record,
+			  const struct seam_ring_header *header)
+{
+	const struct seam_event *event;
+	uint64_t id;
+
+	switch (header->type) {
+	case PERF_RECORD_SWITCH:
+	case PERF_RECORD_SWITCH_CPU_WIDE:
+	case PERF_RECORD_SAMPLE:
+		return true;
+	case PERF_RECORD_LOST:
+		memcpy(&id, record + sizeof(*header), sizeof(id));
+		event = &d->sources->events[event_of(d, id)];
+		return event->is_switches || event->is_waking;
+	}
+	return false;
+}
+
+/* Move such records to the history.  Returns the bytes of those that stay. */
+static size_t take_history(struct seam_drain *d, uint8_t *records, size_t n)
+{
+	struct seam_ring_span span = { .part = { records }, .size = { n } };
+	struct seam_ring_header header;
+	size_t kept = 0;
+	bool is_taken;
+
+	if (!d->history)
+		return n;
+	for (size_t pos = 0; seam_ring_record(&span, pos, &header);
+	     pos += header.size) {
+		is_taken = is_of_history(d, records + pos, &header);
+		if ((is_taken || header.type == PERF_RECORD_EXIT) &&
+		    !seam_switch_history_add(d->history, records + pos))
+			d->file->losses.n[SEAM_COUNT_UNWRITTEN]++;
+		if (is_taken)
+			continue;
+		memmove(records + kept, records + pos, header.size);
+		kept += header.size;
+	}
+	return kept;
+}
+
 /* Peek at all rings.  Returns the number of pieces to write. */
 static size_t gather_as_they_are(struct seam_drain *d)
 {
@@ -508,7 +570,7 @@ static size_t gather_as_they_are(struct seam_drain *d)
 		struct seam_source_ring *ring = live_ring(d, i);
 		struct seam_ring_span *span = &d->spans[i];
 		bool copies = ring->use == SEAM_RING_OF_SIDEBAND ||
-			      (d->switched &&
+			      ((d->switched || d->history) &&
 			       ring->use == SEAM_RING_OF_SWITCHES) ||
 			      (d->superseder &&
 			       ring->use == SEAM_RING_OF_SAMPLES);
@@ -522,6 +584,7 @@ static size_t gather_as_they_are(struct seam_drain *d)
 			n = add_span(d, n, span, good);
 		note_fullest(d, ring, good, &max);
 	}
+	d->kept.n = take_history(d, d->kept.items, d->kept.n);
 	return add_piece(d, n, d->kept.items, d->kept.n);
 }
 
@@ -597,8 +660,10 @@ static void add_blocked(struct seam_drain *d)
 
 		memcpy(&header, record, sizeof(header));
 		span.size[0] = header.size;
-		d->file->n_records++;
-		count_sample(d, NULL, &span, 0, &header);
+		if (!d->history) {
+			d->file->n_records++;
+			count_sample(d, NULL, &span, 0, &header);
+		}
 		seam_live_stacks_sample(d->stacks,
 					event_of(d, blocked->event_id), record);
 	}
@@ -644,6 +709,8 @@ static size_t gather_unwound(struct seam_drain *d)
 		n = end_ring(d, n, &d->merge.rings.items[i], &max);
 	d->file->losses.n[SEAM_COUNT_UNWRITTEN] += d->stacks->n_dropped;
 	d->stacks->n_dropped = 0;
+	d->stacks->out.n = take_history(d, d->stacks->out.items,
+					d->stacks->out.n);
 	return add_piece(d, n, d->stacks->out.items, d->stacks->out.n);
 }
 
@@ -706,13 +773,10 @@ static void read_tasks(struct seam_drain *d, struct seam_source_ring *ring)
 	ring->tasks_read = tail + pos;
 }
 
-/* The records of programs, counted and in one piece. */
-static size_t gather_programs(struct seam_drain *d, size_t n)
+void seam_drain_count_all(struct seam_drain *d, const uint8_t *records,
+			  size_t n)
 {
-	struct seam_bytes records = seam_services_take(&d->session->services);
-	struct seam_ring_span span = {
-		.part = { records.data }, .size = { records.size },
-	};
+	struct seam_ring_span span = { .part = { records }, .size = { n } };
 	struct seam_ring_header header;
 
 	for (size_t pos = 0; seam_ring_record(&span, pos, &header);
@@ -721,6 +785,14 @@ static size_t gather_programs(struct seam_drain *d, size_t n)
 		if (header.type == PERF_RECORD_SAMPLE)
 			count_sample(d, NULL, &span, pos, &header);
 	}
+}
+
+/* The records of programs, counted and in one piece. */
+static size_t gather_programs(struct seam_drain *d, size_t n)
+{
+	struct seam_bytes records = seam_services_take(&d->session->services);
+
+	seam_drain_count_all(d, records.data, records.size);
 	return add_piece(d, n, records.data, records.size);
 }
 

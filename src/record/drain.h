@@ -84,6 +84,8 @@ struct seam_drain {
 	/* Of the fullest ring, if it was full enough for a wakeup; or -1. */
 	int fullest_cpu;
 	uint64_t n_sideband;		/* records: names, mappings, tasks */
+	/* --off-cpu --overwrite: in place of the file; or NULL */
+	struct seam_switch_history *history;
 	/* --wakers: a bit for each thread that had a SWITCH record; or NULL */
 	uint8_t *switched;
 };
@@ -94,6 +96,12 @@ struct seam_drain {
  */
 int seam_drain_init(struct seam_session *s, struct seam_err *err);
 void seam_drain_fini(struct seam_drain *d);
+
+/*
+ * Before the sources are enabled: threads that run already are looked at once
+ * (blocked_stacks.h), and from now on it is known what they do.
+ */
+void seam_drain_attached(struct seam_session *s);
 
 /*
  * One round.  Returns the bytes written, 0 when the rings were empty, or
@@ -109,6 +117,10 @@ ssize_t seam_drain_round(struct seam_drain *d, struct seam_err *err);
 bool seam_drain_count(struct seam_drain *d, struct seam_source_ring *ring,
 		      const struct seam_ring_span *span, size_t pos,
 		      const struct seam_ring_header *header);
+
+/* Count the records at @records, which are of no ring and go to the file. */
+void seam_drain_count_all(struct seam_drain *d, const uint8_t *records,
+			  size_t n);
 
 /*
  * Unwind the samples among @n bytes of records that no round drains, whatever

@@ -242,7 +242,7 @@ static uint32_t copy_bytes(const struct seam_session *s,
 	uint64_t hz = copies_hz(s);
 
 	/* of a limited rate, with bursts; the others are as large as before */
-	if (!bytes && event->is_switch_stack)
+	if (!bytes && event->is_switch_stack && !s->options->overwrite)
 		return seam_stack_plan_bytes(ring_bytes,
 					     2 * SEAM_SWITCH_STACKS_HZ) ?:
 		       seam_stack_plan_bytes(ring_bytes, 0);
@@ -250,7 +250,9 @@ static uint32_t copy_bytes(const struct seam_session *s,
 		bytes = SEAM_STACK_PLAN_DWARF_BYTES;
 	if (s->options->overwrite)
 		return bytes ? bytes <= ring_bytes / RING_PART ? bytes : 0 :
-			       overwritten_bytes(ring_bytes, hz);
+			       overwritten_bytes(ring_bytes,
+						 event->is_switch_stack ?
+						 SEAM_SWITCH_STACKS_HZ : hz);
 	if (!bytes)
 		return seam_stack_plan_bytes(ring_bytes, hz);
 	return hz <= max_hz_of(ring_bytes, bytes) ? bytes : 0;
@@ -647,6 +649,11 @@ static int list_events(struct seam_session *s, const char *fallback,
 	return r;
 }
 
+static bool attaches(const struct seam_record_options *o)
+{
+	return o->pids.n || o->tids.n || o->by_user;
+}
+
 /*
  * Add the events whose samples programs write, and the side-band's event, last
  * as in files of perf.
@@ -674,8 +681,15 @@ static int add_own_events(struct seam_session *s, struct seam_err *err)
 		event->has_names = service->has_names;
 		service->event_id = event->program_id;
 	}
-	/* with that right the stacks are recorded at the switch */
-	if (REGISTERS && o->off_cpu.is_used && !may_sample_kernel()) {
+	/*
+	 * With that right stacks are recorded at the switch: all but those of
+	 * threads that wait already.  Drained for a history, which is in the
+	 * order of time.
+	 */
+	s->blocked.only_attached = may_sample_kernel();
+	if (REGISTERS && o->off_cpu.is_used &&
+	    (!s->blocked.only_attached || attaches(o) || o->delay_ms ||
+	     o->overwrite)) {
 		event = seam_event_list_push(&s->events);
 		if (!event)
 			return seam_err_no_memory(err);
@@ -712,11 +726,6 @@ static int add_own_events(struct seam_session *s, struct seam_err *err)
 	return 0;
 }
 
-static bool attaches(const struct seam_record_options *o)
-{
-	return o->pids.n || o->tids.n;
-}
-
 bool seam_plan_is_system_wide(const struct seam_record_options *o)
 {
 	return o->system_wide ||
@@ -728,12 +737,63 @@ bool seam_plan_records_command(const struct seam_record_options *o)
 	return o->command && !o->system_wide && !attaches(o);
 }
 
+/* Whether the kernel lets the user record thread @tid. */
+static bool may_record(int tid)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE, .size = sizeof(attr),
+		.config = PERF_COUNT_SW_DUMMY, .disabled = 1,
+		.exclude_kernel = 1, .exclude_hv = 1,
+	};
+	int fd = (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1,
+			      PERF_FLAG_FD_CLOEXEC);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0 || (errno != EACCES && errno != EPERM);
+}
+
+/*
+ * The threads of a user's processes, but not of the recorder and its command;
+ * of some, such as those that ran a setuid program, the kernel permits none.
+ */
+static int list_user(struct seam_session *s, struct seam_number_list *tids,
+		     struct seam_err *err)
+{
+	struct seam_number_list pids = { 0 };
+	int r = seam_procfs_processes(&pids);
+
+	s->n_forbidden = 0;
+	for (size_t i = 0; r == 0 && i < pids.n; i++) {
+		int pid = pids.items[i];
+
+		if (pid == getpid() || pid == s->child.pid ||
+		    !seam_targets_is_of_user(pid, s->options->user))
+			continue;
+		if (!may_record(pid))
+			s->n_forbidden++;
+		else if (seam_procfs_threads(tids, pid, NULL) == -ENOMEM)
+			r = -ENOMEM;
+	}
+	free(pids.items);
+	if (r < 0)
+		return seam_err_no_memory(err);
+	if (tids->n)
+		return 0;
+	return seam_err_set(err, -ESRCH, s->n_forbidden ? "no permission for "
+			    "any process of user %u: it needs that user, "
+			    "CAP_PERFMON or CAP_SYS_PTRACE" : "no process of "
+			    "user %u runs", s->options->user);
+}
+
 static int list_threads(struct seam_session *s,
 			struct seam_number_list *tids, struct seam_err *err)
 {
 	int tid = seam_plan_is_system_wide(s->options) ? SEAM_SOURCES_EVERY :
 		  s->child.pid;
 
+	if (s->options->by_user)
+		return list_user(s, tids, err);
 	if (attaches(s->options))
 		return seam_targets_list(tids, &s->options->pids,
 					 &s->options->tids,
@@ -783,6 +843,7 @@ static int open_sources(struct seam_session *s, const char *fallback,
 		.aux_snapshot_bytes = o->aux_snapshot_bytes,
 		.watermark = o->watermark,
 		.filter = o->filter,
+		.cgroup = o->cgroup,
 		.no_inherit = o->no_inherit,
 		.left_out = (o->off_cpu.is_used && !may_sample_kernel() ?
 			     SEAM_LEFT_OUT_SWITCH_STACKS : 0u) |
@@ -944,6 +1005,11 @@ void seam_plan_report(const struct seam_session *s)
 			"child process%s (-i: without child processes and new "
 			"threads)", o->pids.n, o->pids.n == 1 ? "" : "es", n,
 			n == 1 ? "" : "es");
+	if (s->n_forbidden)
+		seam_session_note(s, false, "%zu process%s of the user left "
+			"out: no permission for %s (CAP_PERFMON)",
+			s->n_forbidden, s->n_forbidden == 1 ? "" : "es",
+			s->n_forbidden == 1 ? "it" : "them");
 	if (out & SEAM_LEFT_OUT_SWITCH_STACKS)
 		seam_session_note(s, false, "stacks of waits are read while "
 			"threads wait: those at their begin need CAP_PERFMON "

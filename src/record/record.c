@@ -65,6 +65,11 @@ static int prepare(struct seam_session *s, struct seam_err *err)
 		r = seam_loop_add_process(&s->loop, pids->items[i], false, err);
 	for (size_t i = 0; r == 0 && i < tids->n; i++)
 		r = seam_loop_add_process(&s->loop, tids->items[i], true, err);
+	tids = &s->sources.tids;
+	for (size_t i = 0; s->options->by_user && r == 0 && i < tids->n; i++)
+		if (seam_targets_process(tids->items[i]) == tids->items[i])
+			r = seam_loop_add_process(&s->loop, tids->items[i],
+						  false, err);
 	if (r == 0 && s->options->sink && s->options->sink->fd >= 0)
 		r = seam_loop_add_fd(&s->loop, s->options->sink->fd, err);
 	return r;
@@ -312,8 +317,11 @@ static int begin(struct seam_session *s, struct seam_err *err)
 	if (r == 0)
 		r = seam_drain_init(s, err);
 	/* the rings fill while /proc is read: nothing is missed in between */
-	if (r == 0 && !seam_plan_records_command(s->options))
+	if (r == 0 && !seam_plan_records_command(s->options)) {
+		if (!s->sources.delayed)
+			seam_drain_attached(s);
 		seam_sources_enable(&s->sources);
+	}
 	if (r == 0)
 		r = write_existing(s, err);
 	if (r == 0)
@@ -482,14 +490,14 @@ static void wait_for_command(struct seam_session *s)
 {
 	struct seam_loop_signal signal;
 
-	if (s->child.pid && !s->result->command_ended && !s->result->limit &&
-	    !s->result->signal && !seam_plan_is_system_wide(s->options) &&
+	if (s->child.pid && !s->result->command.has_ended && !s->result->limit &&
+	    !s->result->command.signal && !seam_plan_is_system_wide(s->options) &&
 	    !seam_plan_records_command(s->options)) {
-		s->result->stopped_command = true;
+		s->result->command.was_stopped = true;
 		kill(s->child.pid, SIGTERM);
 	}
-	while (s->child.pid && !s->result->command_ended &&
-	       !s->result->signal) {
+	while (s->child.pid && !s->result->command.has_ended &&
+	       !s->result->command.signal) {
 		unsigned int events = seam_loop_wait(&s->loop, -1, &signal);
 
 		if (events & SEAM_LOOP_CHILD && seam_session_check_command(s))
@@ -535,7 +543,7 @@ int seam_record(const struct seam_record_options *options,
 		seam_plan_report(&s);
 	if (r == 0 && options->command) {
 		r = seam_programs_start_command(&s, err);
-		result->start_error = r;
+		result->command.start_error = r;
 	}
 	if (r == 0) {
 		r = finish(&s, seam_rounds_run(&s, err), err);

@@ -103,7 +103,10 @@ struct seam_record_options {
 	 * everything that runs on them; else they limit what is sampled.
 	 */
 	struct seam_number_list pids, tids, cpus;	/* borrowed */
+	bool by_user;		/* the processes of .user that run */
+	uid_t user;		/* effective user id */
 	bool system_wide;
+	const char *cgroup;	/* of these, in this one; NULL: in any */
 	bool no_inherit;		/* without child processes */
 	bool per_thread;		/* a ring a thread, not a CPU */
 	char **command;			/* ends with NULL; NULL: none */
@@ -138,16 +141,21 @@ struct seam_record_event {
 	uint64_t n_lost;
 };
 
-struct seam_record_result {
+/* How the command ended. */
+struct seam_command_end {
 	/*
 	 * 0; or the -errno that exec() gave: the command was not started
 	 * and there is no recording.
 	 */
 	int start_error;
-	bool command_ended;	/* wait_status says how */
+	bool has_ended;		/* wait_status says how */
 	int wait_status;	/* as from waitpid() */
-	bool stopped_command;	/* by us, because -p's processes ended */
+	bool was_stopped;	/* by us, because -p's processes ended */
 	int signal;		/* the last that was to end it; or 0 */
+};
+
+struct seam_record_result {
+	struct seam_command_end command;
 	bool cut_short;		/* by a failed write; the chain says which */
 	bool skipped;		/* files for symbols were not copied */
 	const char *limit;	/* the option that ended it; or NULL */

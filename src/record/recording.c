@@ -120,6 +120,9 @@ struct seam_manifest seam_recording_describe(
 	       sizeof(m.vdso_build_id));
 	n[SEAM_COUNT_AUX_BYTES] = recording->data.counts.n_aux_bytes;
 	n[SEAM_COUNT_OFF_CPU_MIN_NS] = s->options->off_cpu.min_ns;
+	/* set, of a copy without the first switches */
+	if (!n[SEAM_COUNT_OFF_CPU_FROM_NS])
+		n[SEAM_COUNT_OFF_CPU_FROM_NS] = s->switches_from_ns;
 	n[SEAM_COUNT_OFF_CPU_SPENT] = s->switch_stacks.n_spent;
 	memcpy(&n[SEAM_COUNT_OFF_CPU_READ], s->blocked.n,
 	       sizeof(s->blocked.n));
@@ -544,6 +547,23 @@ static int append_unwound(struct seam_session *s, struct seam_drain *drain,
 	return r;
 }
 
+/* The newest switches, and stacks that were read, which are unwound. */
+static int append_history(const struct seam_session *s,
+			  struct seam_drain *drain, struct seam_err *err)
+{
+	struct seam_data_file *file = drain->file;
+	struct seam_switch_copy copy = { .records.n = 0 };
+	int r = seam_switch_history_copy(&s->history, &copy,
+			&file->losses.n[SEAM_COUNT_OFF_CPU_FROM_NS], err);
+
+	if (r == 0) {
+		seam_drain_count_all(drain, copy.records.items, copy.records.n);
+		r = append(file, copy.records.items, copy.records.n, err);
+	}
+	free(copy.records.items);
+	return r;
+}
+
 int seam_snapshot_append(struct seam_session *s, struct seam_data_file *file,
 			 struct seam_err *err)
 {
@@ -572,6 +592,8 @@ int seam_snapshot_append(struct seam_session *s, struct seam_data_file *file,
 	if (r == 0)
 		r = drain.stacks ? append_unwound(s, &drain, &out, err) :
 				   append(file, out.items, out.n, err);
+	if (r == 0 && drain.history)
+		r = append_history(s, &drain, err);
 	free(out.items);
 	for (size_t i = 0; copies && i < n; i++)
 		seam_ring_snapshot_fini(&copies[i]);

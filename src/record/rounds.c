@@ -146,6 +146,7 @@ static bool reached_limit(struct seam_session *s)
 	if (s->rounds.is_delayed && seam_clock_ns() >= s->rounds.enable_ns) {
 		s->rounds.is_delayed = s->sources.delayed = false;
 		s->sources.is_sampling = true;
+		seam_drain_attached(s);
 		seam_sources_enable(&s->sources);
 	}
 	if (seam_clock_ns() >= s->rounds.end_ns)
@@ -188,9 +189,10 @@ static void take_snapshot(struct seam_session *s, bool requested)
 		s->rounds.snapshot_ns = now_ns + s->options->snapshot_ns;
 		requested = true;
 	}
-	/* first the records that programs have written by now */
+	/* first the records that programs, or threads that wait, have by now */
 	if (requested && !s->rounds.failed &&
-	    (!s->services.server.n_targets || drain(s) == 0))
+	    ((!s->services.server.n_targets && !s->drain.history) ||
+	     drain(s) == 0))
 		seam_rounds_snapshot(s);
 }
 
@@ -200,9 +202,10 @@ int seam_rounds_run(struct seam_session *s, struct seam_err *err)
 	uint64_t now_ns = seam_clock_ns();
 	struct seam_loop_signal signal;
 	int wait_ms = SHORTEST_WAIT_MS;
-	/* -p, -t: all processes may have ended while events were opened */
+	/* all processes may have ended while events were opened */
 	bool ended = s->rounds.must_end ||
-		     ((o->pids.n || o->tids.n) && s->loop.processes.n == 0);
+		     ((o->pids.n || o->tids.n || o->by_user) &&
+		      s->loop.processes.n == 0);
 
 	/* the times that count from now, when the target runs */
 	s->rounds.is_delayed = s->sources.delayed;

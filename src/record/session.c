@@ -80,9 +80,9 @@ bool seam_session_check_command(struct seam_session *s)
 	if (r == 0 && info.si_pid == 0)
 		return false;
 	/* -ECHILD: it was reaped elsewhere, and its status is unknown */
-	s->result->command_ended = true;
+	s->result->command.has_ended = true;
 	if (r == 0)
-		s->result->wait_status = info.si_code == CLD_EXITED ?
+		s->result->command.wait_status = info.si_code == CLD_EXITED ?
 			W_EXITCODE(info.si_status, 0) : info.si_status |
 			(info.si_code == CLD_DUMPED ? WCOREFLAG : 0);
 	return true;
@@ -91,9 +91,9 @@ bool seam_session_check_command(struct seam_session *s)
 bool seam_session_ends_on(struct seam_session *s,
 			  const struct seam_loop_signal *signal)
 {
-	bool first = s->result->signal == 0;
+	bool first = s->result->command.signal == 0;
 
-	s->result->signal = signal->number;
+	s->result->command.signal = signal->number;
 	if (!s->child.pid)
 		return true;
 	if (!signal->from_terminal)
@@ -113,14 +113,14 @@ bool seam_session_wait(void *session, int fd, int timeout_ms)
 	unsigned int events = seam_loop_wait_for(&s->loop, fd, timeout_ms,
 					       &signal);
 
-	if (events & SEAM_LOOP_CHILD && !s->result->command_ended &&
+	if (events & SEAM_LOOP_CHILD && !s->result->command.has_ended &&
 	    seam_session_check_command(s))
 		s->rounds.must_end = true;
 	s->rounds.wants_snapshot |= (events & SEAM_LOOP_SNAPSHOT) != 0;
 	if (!(events & SEAM_LOOP_SIGNAL))
 		return seam_clock_ns() < s->rounds.wait_end_ns;
-	if (s->result->command_ended)
-		s->result->signal = signal.number;
+	if (s->result->command.has_ended)
+		s->result->command.signal = signal.number;
 	else if (seam_session_ends_on(s, &signal))
 		s->rounds.must_end = true;
 	return false;

@@ -16,6 +16,7 @@
 #include "record/perf/new_threads.h"
 #include "record/perf/sparse.h"
 #include "record/perf/stopped.h"
+#include "record/perf/switch_history.h"
 #include "record/perf/switch_stacks.h"
 #include "record/proc/user_share.h"
 #include "record/record.h"
@@ -74,6 +75,7 @@ struct seam_session {
 	} copies;
 	struct seam_sources sources;
 	size_t n_watched;		/* sources that the loop waits for */
+	size_t n_forbidden;		/* processes of .user left out */
 
 	/* From the rings to the file. */
 	struct seam_loop loop;
@@ -81,6 +83,8 @@ struct seam_session {
 	struct seam_drain drain;
 	struct seam_live_stacks stacks;
 	struct seam_blocked_stacks blocked;	/* --off-cpu */
+	struct seam_switch_history history;
+	uint64_t switches_from_ns;	/* of threads that ran before; 0: none */
 	struct seam_recording recording;
 
 	/* Readers of the side-band. */

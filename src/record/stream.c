@@ -17,6 +17,7 @@
 
 enum {
 	PIPE_BYTES = 1 << 20,	/* the most for an ordinary user */
+	SEND_BYTES = 1 << 18,	/* the reader wakes up for so much, or a tick */
 	READ_BYTES = 1 << 16,
 };
 
@@ -30,6 +31,7 @@ struct sender {
 	SEAM_ARRAY(uint8_t) out;	/* not sent yet */
 	size_t sent;			/* bytes of out that were */
 	uint64_t n_dropped;
+	bool is_due;			/* a message that is read at once */
 	bool is_broken;			/* the reader has closed, or no memory */
 };
 
@@ -48,9 +50,11 @@ static void put(struct sender *s, enum seam_stream_kind kind, const void *body,
 	put_bytes(s, body, size);
 }
 
-/* Send what the pipe takes. */
+/* Send what the pipe takes, if it is enough or due. */
 static void flush(struct sender *s)
 {
+	if (!s->is_due && s->out.n - s->sent < SEND_BYTES)
+		return;
 	while (!s->is_broken && s->sent < s->out.n) {
 		ssize_t n = write(s->fd, s->out.items + s->sent,
 				  s->out.n - s->sent);
@@ -62,6 +66,7 @@ static void flush(struct sender *s)
 		s->is_broken |= n < 0;
 		s->sent += n > 0 ? (size_t)n : 0;
 	}
+	s->is_due &= s->sent < s->out.n;
 	/* move what is left once it is the smaller part */
 	if (s->sent < s->out.n - s->sent)
 		return;
@@ -74,8 +79,10 @@ static void note(void *context, bool verbose, const char *text)
 {
 	struct sender *s = context;
 
-	if (!verbose)
-		put(s, SEAM_STREAM_NOTE, text, strlen(text));
+	if (verbose)
+		return;
+	put(s, SEAM_STREAM_NOTE, text, strlen(text));
+	s->is_due = true;
 }
 
 static int begin(struct seam_sink *sink, const struct seam_sources *sources,
@@ -154,6 +161,7 @@ static bool after_round(struct seam_sink *sink, uint64_t until_ns, bool at_end)
 	(void)until_ns;
 	if (now_ns >= sink->due_ns || at_end) {
 		put_tick(s);
+		s->is_due = true;
 		/* seconds that were missed are not made up for */
 		while (sink->due_ns <= now_ns)
 			sink->due_ns += s->interval_ns;
@@ -193,14 +201,11 @@ static void send_recording(const struct seam_record_options *options, int fd,
 	what.note = note;
 	what.context = &s;
 	end.r = seam_record(&what, &result, &end.err);
-	end.start_error = result.start_error;
-	end.command_ended = result.command_ended;
-	end.stopped_command = result.stopped_command;
-	end.wait_status = result.wait_status;
-	end.signal = result.signal;
+	end.command = result.command;
 	end.is_lossy = seam_counts_any_lost(&result.counts) ||
 		       s.n_dropped || result.cut_short;
 	put(&s, SEAM_STREAM_END, &end, sizeof(end));
+	s.is_due = true;
 	fcntl(fd, F_SETFL, 0);
 	flush(&s);
 	_exit(0);

@@ -56,9 +56,8 @@ struct seam_stream_tick {
 struct seam_stream_end {
 	int r;			/* of seam_record() */
 	struct seam_err err;
-	int start_error;
-	bool command_ended, stopped_command, is_lossy;
-	int wait_status, signal;
+	struct seam_command_end command;
+	bool is_lossy;
 };
 
 struct seam_record_stream {

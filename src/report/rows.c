@@ -318,7 +318,7 @@ static const char *const names[] = {
 	[SEAM_BY_THREAD] = "thread", [SEAM_BY_PROCESS] = "process",
 	[SEAM_BY_CPU] = "cpu", [SEAM_BY_VMSTATE] = "vmstate",
 	[SEAM_BY_WAIT] = "wait", [SEAM_BY_PARALLELISM] = "parallelism",
-	[SEAM_BY_WAKER] = "waker",
+	[SEAM_BY_WAKER] = "waker", [SEAM_BY_CGROUP] = "cgroup",
 };
 
 enum seam_group seam_by_group(enum seam_by by)
@@ -332,6 +332,7 @@ enum seam_group seam_by_group(enum seam_by by)
 		[SEAM_BY_WAIT] = SEAM_GROUP_WAIT,
 		[SEAM_BY_PARALLELISM] = SEAM_GROUP_RUNNING,
 		[SEAM_BY_WAKER] = SEAM_GROUP_WAKER,
+		[SEAM_BY_CGROUP] = SEAM_GROUP_CGROUP,
 	};
 
 	return by < SEAM_ARRAY_SIZE(groups) ? groups[by] : SEAM_GROUP_NONE;

@@ -236,7 +236,7 @@ void seam_summary_task_json(const struct seam_profile *profile,
 		[SEAM_GROUP_COMM] = "comm", [SEAM_GROUP_THREAD] = "thread",
 		[SEAM_GROUP_PROCESS] = "process",
 		[SEAM_GROUP_VMSTATE] = "vmstate", [SEAM_GROUP_WAIT] = "wait",
-		[SEAM_GROUP_WAKER] = "waker",
+		[SEAM_GROUP_WAKER] = "waker", [SEAM_GROUP_CGROUP] = "cgroup",
 		[SEAM_GROUP_RUNNING] = NULL,
 	};
 	static const char *const numbers[] = {

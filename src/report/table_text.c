@@ -91,7 +91,7 @@ static void list_columns(struct table_layout *l)
 		[SEAM_BY_THREAD] = "THREAD", [SEAM_BY_PROCESS] = "PROCESS",
 		[SEAM_BY_CPU] = "CPU", [SEAM_BY_VMSTATE] = "VM STATE",
 		[SEAM_BY_WAIT] = "WAIT", [SEAM_BY_PARALLELISM] = "THREADS",
-		[SEAM_BY_WAKER] = "WAKER",
+		[SEAM_BY_WAKER] = "WAKER", [SEAM_BY_CGROUP] = "CGROUP",
 	};
 	uint32_t by = l->table->by;
 

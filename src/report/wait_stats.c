@@ -42,8 +42,8 @@ static void put_kinds(const struct seam_profile *profile,
 				kinds[i].text,
 				seam_format_count(n, w->n[i]));
 	if (w->n_open)
-		fprintf(view->out, "%12s  %7s  of these, in waits that lasted "
-			"until the recording ended: %s\n",
+		fprintf(view->out, "%12s  %7s  of these, in waits that began "
+			"before the recording, or lasted until it ended: %s\n",
 			seam_format_weight(ns, w->open_ns, SEAM_UNIT_NS),
 			seam_format_percent(share, w->open_ns, whole),
 			seam_format_count(n, w->n_open));

@@ -160,6 +160,8 @@ int seam_ring_snapshot_init(struct seam_ring_snapshot *snapshot,
 		return seam_err_set(err, -ENOMEM,
 				    "cannot copy a ring of %zu KiB: "
 				    "out of memory", data_bytes / 1024);
+	/* page faults come now, not while the ring is paused */
+	memset(snapshot->copy, 0, data_bytes);
 	return 0;
 }
 

@@ -83,6 +83,15 @@ const void *seam_ring_bytes(const struct seam_ring_span *span, size_t pos,
 bool seam_ring_copy(const struct seam_ring_span *span, size_t pos,
 		    struct seam_ring_header *header, void *out);
 
+/* The position that the producer has reached. */
+static inline uint64_t seam_ring_head(const struct seam_ring *ring)
+{
+	/* relaxed: no record is read */
+	return !ring->control ? 0 :
+	       atomic_load_explicit(&ring->control->data_head,
+				    memory_order_relaxed);
+}
+
 /* Give the span back to the producer. */
 void seam_ring_advance(struct seam_ring *ring,
 		       const struct seam_ring_span *span);

@@ -133,6 +133,7 @@ const struct seam_count_row seam_count_rows[SEAM_N_COUNTS] = {
 	NUMBER(GUEST_SUPERSEDED, "guest", "superseded"),
 
 	NUMBER(OFF_CPU_MIN_NS, "off_cpu", "min_ns"),
+	NUMBER(OFF_CPU_FROM_NS, "off_cpu", "from_ns"),
 	ROW(OFF_CPU_SPENT, "off_cpu", "limited",
 	    .line = "time* stacks of waits were left out: more than 5000 "
 		"waits a second on a CPU"),

@@ -83,6 +83,11 @@ enum seam_count {
 
 	/* Waits (--off-cpu). */
 	SEAM_COUNT_OFF_CPU_MIN_NS,	/* shorter ones are added up */
+	/*
+	 * CLOCK_MONOTONIC: what threads that ran before do is known from then
+	 * on; 0: there are none, or of the whole machine.
+	 */
+	SEAM_COUNT_OFF_CPU_FROM_NS,
 	SEAM_COUNT_OFF_CPU_SPENT,	/* times that stacks were switched off */
 	SEAM_COUNT_OFF_CPU_READ,	/* stacks read while threads waited */
 	SEAM_COUNT_OFF_CPU_RAN,		/* not read: the thread ran meanwhile */

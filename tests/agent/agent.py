@@ -16,7 +16,7 @@ import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "cli"))
 from record_lib import (FOLDER, IS_ROOT, SEAM, check, equal,  # noqa: E402
-                        manifest, perf, record, run, run_tests)
+                        manifest, perf, record, run, run_tests, samples_told)
 from tap import Skip  # noqa: E402
 
 AGENT = shutil.copy(sys.argv[2], FOLDER)
@@ -133,6 +133,8 @@ def test_luajit_itself_is_sampled():
     check_all_sampled(result, guest)
     report = perf("report", "--stdio", "-i", "a.seam/data", silent=True)
     check("event 'seam:guest'" in report, report)
+    # those of seam:guest_symtab are names
+    equal(samples_told(result), len(periods()))
 
 
 def test_deep_stacks_are_throttled_and_counted():

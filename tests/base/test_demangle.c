@@ -89,4 +89,28 @@ UNIT_TEST(a_name_that_prints_gigabytes_stays_as_it_is)
 	seam_arena_fini(&arena);
 }
 
+UNIT_TEST(names_of_the_jvm_read_as_java)
+{
+	static const char *const names[][2] = {
+		{ "LA;f()V", "A.f()" },
+		{ "Ljava/util/Arrays;sort([I)V", "java.util.Arrays.sort(int[])" },
+		{ "LA;<init>(JLjava/lang/String;[[Z[LB;)V",
+		  "A.<init>(long, java.lang.String, boolean[][], B[])" },
+	}, *const others[] = {
+		"", "main", "A;f()V", "LA", "LA;", "LA;f", "LA;()V", "LA;f(",
+		"LA;f(I", "LA;f(Q)V", "LA;f(LB)V", "LA;f([)V", "LA;f/g()V",
+	};
+	char buf[64];
+
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(names); i++) {
+		size_t n = strlen(names[i][1]);
+
+		assert_true(seam_java_name(names[i][0], buf, n + 1));
+		assert_string_equal(buf, names[i][1]);
+		assert_false(seam_java_name(names[i][0], buf, n));
+	}
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(others); i++)
+		assert_false(seam_java_name(others[i], buf, sizeof(buf)));
+}
+
 UNIT_MAIN(NULL, NULL, NULL, NULL)

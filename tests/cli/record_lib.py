@@ -129,11 +129,12 @@ def seam(*words, status=0):
     return result.stdout
 
 
-def folded(*words):
+def folded(*words, statuses=(0,)):
     """(frames, count) of each line of folded stacks."""
-    lines = seam("convert", "--to", "folded", *words).splitlines()
+    result = run(SEAM, "convert", "--to", "folded", *words)
+    check(result.returncode in statuses, f"{words}: {result.stderr}")
     return [(stack.split(";"), int(n)) for stack, n in
-            (line.rsplit(" ", 1) for line in lines)]
+            (line.rsplit(" ", 1) for line in result.stdout.splitlines())]
 
 
 def record(*words, **options):

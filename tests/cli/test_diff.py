@@ -1,19 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """seam diff: two builds of a program, recorded in turn and compared"""
+import contextlib
 import functools
 import glob
 import json
 import math
 import os
+import signal
 import statistics
 import subprocess
 import sys
 import xml.etree.ElementTree
 
 from corpus import ROOT
-from record_lib import (SEAM, check, compile_c, equal, record, recorded, run,
-                        run_tests, seam, starved)
+from record_lib import (SEAM, check, compile_c, equal, need_strace, record,
+                        recorded, run, run_tests, seam, starved, wait_for)
 
 WORK_C = r"""
 volatile unsigned long sink;
@@ -273,6 +275,46 @@ def test_a_command_that_fails_ends_it_and_leaves_nothing():
     check("cannot make the folder 'kept': File exists" in result.stderr,
           result.stderr)
     check(os.path.exists("kept/a-1.seam"))
+
+
+def interrupted(number, *words):
+    """The error output of a comparison that ends by that signal, which it
+    gets when the command @words runs; its process id is in the file "ran"."""
+    with contextlib.suppress(FileNotFoundError):
+        os.remove("ran")
+    process = subprocess.Popen(words, text=True, stdin=subprocess.DEVNULL,
+                               stdout=subprocess.DEVNULL,
+                               stderr=subprocess.PIPE)
+    try:
+        wait_for("ran", process)
+        process.send_signal(number)
+        return process.communicate(timeout=60)[1]
+    finally:
+        process.kill()
+        equal(process.wait(), 128 + number)
+
+
+def test_a_signal_ends_it_with_its_command_and_leaves_nothing():
+    os.makedirs("stopped", exist_ok=True)
+    os.environ["TMPDIR"] = os.path.abspath("stopped")
+    command = ("sh", "-c", "echo $$ > ran.new; mv ran.new ran; exec sleep 99")
+    try:
+        for number in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
+            errors = interrupted(number, SEAM, "diff", "--runs", "2", "--",
+                                 *command, ":", "true")
+            check(f"seam: stopped by signal {number:d}\n" in errors, errors)
+            equal(os.listdir("stopped"), [])
+            with open("ran", encoding="ascii") as file:
+                check(not os.path.exists(f"/proc/{file.read().strip()}"))
+        need_strace()   # the signal comes while recordings are read
+        result = run("strace", "-o", "/dev/null", "-e",
+                     "inject=recvmsg:signal=SIGTERM:when=1", SEAM, "diff",
+                     "--runs", "1", "--", "./spin", "99", ":", "true")
+        equal(result.returncode, 128 + signal.SIGTERM, result.stderr)
+        check("seam: stopped by signal 15\n" in result.stderr, result.stderr)
+        equal(os.listdir("stopped"), [])
+    finally:
+        del os.environ["TMPDIR"]
 
 
 def test_wrong_usage_is_told():

@@ -5,7 +5,11 @@ import json
 import os
 import re
 import shutil
+import signal
+import struct
+import subprocess
 import sys
+import time
 
 import record_lib
 import tap
@@ -21,6 +25,7 @@ N_STOPS = 8
 # those of dynamic linking: the program is stripped.
 WAITS_C = r"""
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
@@ -30,6 +35,7 @@ WAITS_C = r"""
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -39,6 +45,7 @@ WAITS_C = r"""
 static const struct timespec while_3ms = { 0, 3000000 };
 static int word, ends[2];
 static atomic_int is_reading, waiter_tid;
+static const volatile char *file_page;	/* the next; NULL: there is no file */
 struct log { long long wall, cpu; int n; };
 static struct log *logs;
 
@@ -64,11 +71,19 @@ KEEP void wait_pipe(void)
 	__asm__("");
 }
 KEEP void wait_stop(void) { raise(SIGSTOP); __asm__(""); }
+KEEP void wait_fault(void) { (void)*file_page; __asm__(""); }
 
 typedef void wait_fn(void);
 static wait_fn *const kinds[] = {
-	wait_sleep, wait_poll, wait_futex, wait_pipe, wait_stop,
+	wait_sleep, wait_poll, wait_futex, wait_pipe, wait_stop, wait_fault,
 };
+
+static long n_blocked(void)
+{
+	struct rusage usage;
+	getrusage(RUSAGE_THREAD, &usage);
+	return usage.ru_nvcsw;
+}
 
 KEEP void deep(int depth, int kind)
 {
@@ -82,11 +97,35 @@ KEEP void deep(int depth, int kind)
 KEEP void one(int kind)
 {
 	long long cpu = now(CLOCK_THREAD_CPUTIME_ID);
+	long n = n_blocked();
 	long long wall = now(CLOCK_MONOTONIC);
 	deep(8, kind);
 	logs[kind].wall += now(CLOCK_MONOTONIC) - wall;
 	logs[kind].cpu += now(CLOCK_THREAD_CPUTIME_ID) - cpu;
-	logs[kind].n++;
+	logs[kind].n += (int)(n_blocked() - n);
+}
+
+/* Pages of a disk that nobody else reads. */
+enum { PAGE = 4096, APART = 100 * PAGE };
+static void wait_for_disk(int n)
+{
+	static const char page[PAGE] = "x";
+	int fd = open(".", O_TMPFILE | O_RDWR, 0600);
+	char *map;
+	if (fd < 0)
+		return;
+	for (int i = 0; i < n; i++)
+		if (pwrite(fd, page, PAGE, (off_t)i * APART) != PAGE)
+			return;
+	map = mmap(0, (size_t)n * APART, PROT_READ, MAP_SHARED, fd, 0);
+	if (fsync(fd) || map == MAP_FAILED ||
+	    madvise(map, (size_t)n * APART, MADV_RANDOM) ||
+	    posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED))
+		return;
+	for (int i = 0; i < n; i++) {
+		file_page = map + (size_t)i * APART;
+		one(5);
+	}
 }
 
 static void *feed(void *n)
@@ -111,6 +150,7 @@ static void *run_waits(void *n)
 	for (int i = 0; i < (int)(long)n; i++)
 		for (int kind = 0; kind < 4; kind++)
 			one(kind);
+	wait_for_disk((int)(long)n);
 	return 0;
 }
 
@@ -140,7 +180,7 @@ int main(int argc, char **argv)
 		nanosleep(&while_3ms, 0);
 		kill(child, SIGCONT);
 	}
-	for (int i = 0; i < 5; i++)
+	for (int i = 0; i < 6; i++)
 		printf("%d %lld %lld\n", logs[i].n, logs[i].wall, logs[i].cpu);
 	return 0;
 }
@@ -155,6 +195,46 @@ CALLS = {
     "wait_sleep": "clock_nanosleep()", "wait_poll": "poll()",
     "wait_futex": "futex()", "wait_pipe": "read()",
 }
+
+# Two threads of one CPU hand each other a byte.
+HAND_OVER_C = r"""
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <unistd.h>
+enum { N = 150000 };
+static int there[2], back[2];
+static void *answer(void *a)
+{
+	char c;
+	for (int i = 0; i < N; i++)
+		if (read(there[0], &c, 1) != 1 || write(back[1], &c, 1) != 1)
+			return a;
+	return a;
+}
+int main(void)
+{
+	pthread_t t;
+	cpu_set_t one;
+	char c = 'x';
+	CPU_ZERO(&one);
+	CPU_SET(0, &one);
+	sched_setaffinity(0, sizeof(one), &one);
+	if (pipe(there) || pipe(back) || pthread_create(&t, 0, answer, 0))
+		return 1;
+	puts("ready");
+	fflush(stdout);
+	getchar();
+	for (int i = 0; i < N; i++)
+		if (write(there[1], &c, 1) != 1 || read(back[0], &c, 1) != 1)
+			return 1;
+	puts("done");
+	fflush(stdout);
+	pthread_join(t, 0);
+	return 0;
+}
+"""
 
 SPIN2_C = r"""
 #define _GNU_SOURCE
@@ -222,11 +302,13 @@ class Recording:
 
     def __init__(self):
         self.path = "waits.seam"
-        result = recorded("--off-cpu", "-o", self.path, "--", "./waits",
+        result = recorded("--off-cpu=10us", "-o", self.path, "--", "./waits",
                           str(N), str(N_STOPS))
-        self.log = {}
-        for name, line in zip(NAMES, result.stdout.splitlines()):
+        self.log, self.wall = {}, {}
+        for name, line in zip((*NAMES, "wait_fault"),
+                              result.stdout.splitlines(), strict=True):
             n, wall, cpu = map(int, line.split())
+            self.wall[name] = wall
             self.log[name] = n, wall - cpu
 
     @classmethod
@@ -323,6 +405,34 @@ def test_the_reason_of_a_wait_is_the_caller_of_the_scheduler():
     for row in text["rows"]:
         if row["symbol"] in REASONS:
             check(re.fullmatch(REASONS[row["symbol"]], row["wait"]), row)
+
+
+def test_waits_for_a_disk_are_those_that_the_kernel_counts():
+    """Of pages that were dropped from memory; one may be there in no time."""
+    if not IS_ROOT:
+        raise tap.Skip("stacks at switches need root")
+    made = Recording.get()
+    n, logged = made.log["wait_fault"]
+    if not n:
+        raise tap.Skip("no file system here has a disk that faults wait for")
+    events = events_of(made.path)
+    equal(events["off-cpu"]["wait_fault"]["total"], n, "waits")
+    seen = sum(events[kind]["wait_fault"]["total_weight"]
+               for kind in ("off-cpu", "preempted")
+               if "wait_fault" in events.get(kind, ()))
+    # of some 100 us each: the way out of the CPU and back is CPU time too
+    check(0.98 * logged - 3000 * n <= seen <= made.wall["wait_fault"],
+          (seen, logged, made.wall))
+    stacks = [frames for frames, _ in folded("--event", "off-cpu", "--layer",
+                                             "native", made.path)
+              if "wait_fault" in frames]
+    equal([frames.count("deep") for frames in stacks], [9], stacks)
+    rows = json.loads(seam("report", "--json", "--by", "wait,symbol",
+                           "--event", "off-cpu", made.path))["rows"]
+    for row in rows:
+        if row["symbol"] == "wait_fault":
+            check(re.fullmatch(r"folio_\w+|\w*fault\w*|\w*lock_page\w*",
+                               row["wait"]), row)
 
 
 def test_the_times_of_a_thread_are_those_of_a_slow_replay():
@@ -494,8 +604,9 @@ def test_a_wait_has_the_thread_that_ended_it():
         check(set(wakers[name]) <= {"[interrupt]", "not known"}, wakers[name])
     by_timers = re.findall(r"^ *0 .*waking", record_lib.perf(
         "script", "-i", "wakers.seam/data", "-F", "tid,event"), re.M)
-    equal(any("[interrupt]" in of for of in wakers.values()),
-          bool(by_timers), wakers)
+    # others that a timer interrupts have such wakings too
+    check(any("[interrupt]" in of for of in wakers.values()) or
+          not by_timers, wakers)
     for name, n in ("wait_pipe", 10), ("wait_stop", 4):
         equal(sum(wakers[name].values()), n, wakers[name])
         (waker,) = wakers[name]
@@ -506,6 +617,57 @@ def test_a_wait_has_the_thread_that_ended_it():
         "script", "-i", "wakers.seam/data", "-F", "event,trace",
         silent=False))
     check(woken and {int(tid) for tid in woken} <= tids, (woken, tids))
+
+
+def test_a_loss_may_be_reported_with_the_id_of_wakings():
+    """They share a ring: the kernel writes LOST with the next record."""
+    if not IS_ROOT:
+        raise tap.Skip("wakings of all threads need root")
+    recorded("--off-cpu", "--wakers", "-o", "lost.seam", "--", "./waits", "5",
+             "2")
+    wakings = [r for r in map(json.loads, seam("dump", "--json", "lost.seam")
+                              .splitlines()) if r.get("event") == "seam:waking"]
+    if not wakings:
+        raise tap.Skip("no tracefs here")
+    one = wakings[len(wakings) // 2]
+    with open("lost.seam/data", "r+b") as file:
+        file.seek(one["offset"] + 6)
+        size = int.from_bytes(file.read(2), "little")
+        file.seek(one["offset"])
+        file.write(struct.pack("<IHHQQiiQIIQ", 2, 0, 56, one["id"], 3, 0, 0,
+                               one["time"], one["cpu"], 0, one["id"]))
+        file.write(struct.pack("<IHH", 60, 0, size - 56))
+    threads = stats_of("lost.seam", status=3)["threads"]
+    check(sum(t["unknown_ns"] for t in threads) > 0, threads)
+
+
+def test_losses_at_the_end_of_a_ring_leave_the_time_unknown():
+    """No record follows with which the kernel would report them."""
+    process = subprocess.Popen([SEAM, "record", "--off-cpu", "-o", "end.seam",
+                                "--", "./hand_over"], text=True,
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE)
+    equal(process.stdout.readline(), "ready\n")
+    process.send_signal(signal.SIGSTOP)
+    process.stdin.write("go\n")
+    process.stdin.flush()
+    equal(process.stdout.readline(), "done\n")
+    process.send_signal(signal.SIGCONT)
+    _, text = process.communicate(timeout=60)
+    equal(process.returncode, 3, text)
+    threads = {t["tid"]: t for t in stats_of("end.seam", 3)["threads"]}
+    equal(len(threads), 2, threads)
+    for t in threads.values():
+        check(t["unknown_ns"] > 0, t)
+    with open("end.seam/meta.json", encoding="utf-8") as file:
+        meta = json.load(file)
+    records = [json.loads(line) for line in
+               seam("dump", "--json", "end.seam").splitlines()]
+    ids = {r["sample_id"]["id"] for r in records if r["type"] == "SWITCH"}
+    lost = [r for r in records if r["type"] == "LOST" and r["id"] in ids]
+    of_switches = sum(e["lost"] for e in meta["lost_by_event"]
+                      if e["event"] == "seam:switches")
+    equal(sum(r["lost"] for r in lost), of_switches, lost)
 
 
 # -- without rights ----------------------------------------------------------
@@ -536,6 +698,123 @@ def test_a_user_without_rights_has_the_times_of_all_waits():
             equal(row["wait"], CALLS[row["symbol"]], row)
 
 
+# -- rings that overwrite ----------------------------------------------------
+
+def check_overwritten(folder, **options):
+    path = f"{folder}/newest.seam"
+    # 20 ms are recorded in their order of time too: once the rings are copied
+    result = record("--off-cpu", "--overwrite", "-o", path, "--", "./waits",
+                    "10", "2", **options)
+    check(result.returncode in (0, 3), result.stderr)
+    wanted = slow_times(path)
+    for t in stats_of(path, result.returncode)["threads"]:
+        times = wanted[t["tid"]]
+        equal([t["running_ns"], t["blocked_ns"], t["preempted_ns"],
+               t["unknown_ns"]],
+              [times["in"], times["out"], times["runnable"], 0], t)
+    return path, result
+
+
+def test_with_overwrite_all_switches_are_in_a_snapshot():
+    path, result = check_overwritten(".")
+    if not IS_ROOT:
+        return
+    rows = json.loads(seam("report", "--json", "--event", "off-cpu", path,
+                           status=result.returncode))["rows"]
+    rows = {row["symbol"]: row["total"] for row in rows}
+    for name in NAMES:
+        n = 2 if name == "wait_stop" else 10
+        check(0.9 * n <= rows[name] <= n, (name, rows[name]))
+
+
+def test_with_overwrite_stacks_are_read_while_threads_wait():
+    folder = own_folder_for_nobody()
+    path, result = check_overwritten(folder, preexec_fn=as_nobody)
+    if "those at their begin need" not in result.stderr:
+        raise tap.Skip("this user may sample the kernel")
+    counts = stats_of(path, result.returncode)["waits"][0]
+    check(counts["read"]["waits"] > 0, counts)
+
+
+# -- threads that wait already -----------------------------------------------
+
+SLEEP_C = r"""
+#include <pthread.h>
+#include <unistd.h>
+__attribute__((noinline)) void *wait_for_ever(void *a)
+{ for (;;) pause(); return a; }
+int main(void)
+{
+	pthread_t t;
+	pthread_create(&t, 0, wait_for_ever, 0);
+	pthread_detach(t);
+	for (volatile int i = 0; i < 100000000; i++)
+		;
+	wait_for_ever(0);
+}
+"""
+
+
+def wait_until_asleep(pid):
+    for tid in os.listdir(f"/proc/{pid}/task"):
+        for _ in range(3000):
+            with open(f"/proc/{pid}/task/{tid}/syscall",
+                      encoding="ascii") as now:
+                if now.read().split()[0] not in ("running", "-1"):
+                    break
+            time.sleep(0.01)
+
+
+def attached(folder, *words, **options):
+    """A recording of two threads that sleep; its stats by tid."""
+    path = f"{folder}/a.seam"
+    with record_lib.running("./sleep", **options) as process:
+        while len(os.listdir(f"/proc/{process.pid}/task")) < 2:
+            time.sleep(0.01)
+        wait_until_asleep(process.pid)
+        tids = {int(t) for t in os.listdir(f"/proc/{process.pid}/task")}
+        recorded("--off-cpu", "-p", str(process.pid), "-o", path, *words,
+                 **options)
+    return path, tids
+
+
+def check_attached(path, tids, least_ns):
+    stats = stats_of(path)
+    equal({t["tid"] for t in stats["threads"]}, tids, stats)
+    for t in stats["threads"]:
+        check(t["blocked_ns"] >= least_ns, t)
+        equal([t["running_ns"], t["preempted_ns"], t["unknown_ns"]],
+              [0, 0, 0], t)
+    counts = stats["waits"][0]
+    equal([counts["open"], counts["open_ns"]],
+          [2, sum(t["blocked_ns"] for t in stats["threads"])], counts)
+    equal(counts["read"]["waits"], 2, counts)
+    rows = events_of(path)["off-cpu"]
+    equal(rows["wait_for_ever"]["total"], 2, rows)
+    check("0 samples, 2 waits over 0 ns" not in seam("report", path), "time")
+
+
+def test_a_thread_that_sleeps_all_the_time_is_one_open_wait():
+    path, tids = attached(".", "--duration", "0.3")
+    check_attached(path, tids, 300e6)
+
+
+def test_a_user_without_rights_has_the_waits_from_before_too():
+    path, tids = attached(own_folder_for_nobody(), "--duration", "0.3",
+                          preexec_fn=as_nobody)
+    check_attached(path, tids, 300e6)
+
+
+def test_waits_from_before_count_from_the_end_of_the_delay_on():
+    os.mkdir("delayed")
+    path, tids = attached("delayed", "--delay", "400", "--duration", "0.7")
+    check_attached(path, tids, 1)
+    with open(f"{path}/meta.json", encoding="utf-8") as file:
+        lasted_ns = json.load(file)["duration_ns"]
+    for t in stats_of(path)["threads"]:
+        check(t["blocked_ns"] <= lasted_ns - 400e6, (t, lasted_ns))
+
+
 def test_an_event_that_would_count_nothing_is_refused():
     for event in "cs", "migrations", "cpu-clock,cs":
         result = record("-e", event, "-o", "nothing.seam", "--", "true",
@@ -552,9 +831,6 @@ def test_an_event_that_would_count_nothing_is_refused():
 
 def test_what_cannot_be_combined_is_refused():
     equal(record("--wakers", "--", "true").returncode, 2, "no --off-cpu")
-    for words in ("--overwrite",), ("--flight-recorder",):
-        result = record("--off-cpu", *words, "--", "true")
-        equal(result.returncode, 2, result.stderr)
     equal(record("--off-cpu=soon", "--", "true").returncode, 2, "a time")
 
 
@@ -563,4 +839,6 @@ if __name__ == "__main__":
     compile_c("waits", WAITS_C, "-O2", "-fomit-frame-pointer", "-rdynamic",
               "-fno-optimize-sibling-calls", "-s")
     compile_c("spin2", SPIN2_C, "-O2")
+    compile_c("sleep", SLEEP_C, "-O2")
+    compile_c("hand_over", HAND_OVER_C, "-O2")
     sys.exit(record_lib.run_tests(globals()))

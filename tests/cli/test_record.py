@@ -541,6 +541,30 @@ def test_doctor_reports_what_would_help():
                   poor["kernel-samples"]["needs"], f"{poor}")
 
 
+def test_doctor_says_what_hides_the_kernels_names():
+    words = private_mounts(".")
+    if len(words) != 2:
+        return          # no mounts of its own: the test above has the rest
+    with open("kallsyms", "w", encoding="ascii") as names:
+        names.write("0000000000000000 T _text\n")
+    script = ("echo $1 > kptr; echo $2 > paranoid; "
+              "mount --bind kallsyms /proc/kallsyms && "
+              "mount --bind kptr /proc/sys/kernel/kptr_restrict && "
+              "mount --bind paranoid /proc/sys/kernel/perf_event_paranoid && "
+              'exec "$0" doctor --json')
+    for kptr, paranoid, needs in (
+            (0, 1, "CAP_SYSLOG"),
+            (0, 2, "sysctl kernel.perf_event_paranoid=1, or CAP_SYSLOG"),
+            (1, 1, "sysctl kernel.kptr_restrict=0, or CAP_SYSLOG"),
+            (2, 2, "sysctl kernel.kptr_restrict=0 "
+                   "kernel.perf_event_paranoid=1")):
+        done = run(*words, "sh", "-c", script, SEAM, str(kptr), str(paranoid))
+        equal(done.returncode, 0, done.stderr)
+        (check_,) = [c for c in json.loads(done.stdout)["checks"]
+                     if c["check"] == "kernel-symbols"]
+        equal((check_["verdict"], check_["needs"]), ("no", needs))
+
+
 def refuse_filters():
     """A system call filter under which no further one can be installed."""
     load, equals, give = 0x20, 0x15, 0x06   # BPF_LD|W|ABS, JMP|JEQ|K, RET

@@ -182,6 +182,12 @@ def test_the_children_that_a_process_has_are_recorded_with_it():
     check("recording 1 process and 3 child processes (-i: " in both.stderr,
           both.stderr)
     end_group(server)
+    server = start("./daemon", "1")
+    server.stdout.readline()
+    one = attach("e.seam", "-p", str(server.pid))
+    check("recording 1 process and 1 child process (-i: " in one.stderr,
+          one.stderr)
+    end_group(server)
 
 
 def test_who_records_a_shell_does_not_record_itself():
@@ -194,10 +200,12 @@ def test_who_records_a_shell_does_not_record_itself():
 def test_files_that_were_hit_are_copied_on_request():
     program, library = build()
     daemon = start("./daemon")
-    attach("k.seam", "-p", str(daemon.pid), "--keep-files")
+    result = attach("k.seam", "-p", str(daemon.pid), "--keep-files", "-v")
     attach("n.seam", "-p", str(daemon.pid))
     end_group(daemon)
     check({program, library} <= set(kept("k.seam")), f"{kept('k.seam')}")
+    check(f"{manifest('k.seam')['kept']['files']} mapped files copied" in
+          result.stderr, result.stderr)
     equal(len(kept("n.seam")), 1, "only the vdso is not at its path:")
     check(build_id("/lib64/ld-linux-x86-64.so.2") not in kept("k.seam"),
           "the loader was not hit")

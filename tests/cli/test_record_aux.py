@@ -291,9 +291,14 @@ def test_coresight_and_spe_are_described():
                                  Data("etm").bytes.index(b"\x4d\0\0\0\x80") +
                                  64)[0]
     equal(config2, 0x1234, "the sink")
+    # each option of the kernel's cs_etm that TRCCONFIGR has
+    record("etm2", "-e", "cs_etm/config=0x3000d100/u", BYTES=100)
+    equal(hex(Data("etm2").info()[7]), "0x98d8", "TRCCONFIGR")
     record("spe", "-e", "arm_spe_0//", BYTES=100)
     equal(Data("spe").info(), (4, 77, 1))
     equal(Data("spe").attrs[0][2:4], (1, 256), "ts_enable, interval")
+    record("spe2", "-e", "arm_spe_0//", "-c", "1000", BYTES=100)
+    equal(Data("spe2").attrs[0][2:4], (1, 1000), "the user's interval")
 
 
 def refused(*words):
@@ -302,6 +307,20 @@ def refused(*words):
     check(result.returncode in (1, 2), result.stderr)
     check(not os.path.exists("no"), "something was recorded")
     return result.stderr
+
+
+def test_a_kernel_without_build_ids_is_told_so():
+    for old in {"OLD": 1}, {}:
+        done = run(SEAM, "doctor", "--json", env=environment("no", **old))
+        (ids,) = [c for c in json.loads(done.stdout)["checks"]
+                  if c["check"] == "build-ids"]
+        equal((ids["verdict"], ids["needs"]),
+              ("no", "Linux 5.12") if old else ("yes", ""))
+        done = run(SEAM, "record", "-o", "old", "--", "true",
+                   env=environment("no", **old))
+        equal(done.returncode, 0, done.stderr)
+        equal("no build ids of mapped files: they need Linux 5.12" in
+              done.stderr, bool(old))
 
 
 def test_what_cannot_be_is_refused_with_the_reason():

@@ -75,6 +75,37 @@ int main(void)
 }
 """
 
+# Once there is a line in "go", 0.2 s with many waits; writes what was used, by
+# its clock.  With an argument at once, and it ends.
+BURNS_C = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+static double cpu(void)
+{ struct timespec t; clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return t.tv_sec + t.tv_nsec / 1e9; }
+volatile unsigned long x;
+int main(int n, char **words)
+{
+	struct timespec nap = { 0, 100000 };
+	char line[9];
+	double begin;
+	FILE *f;
+	if (n == 1 && (!(f = fopen("go", "r")) || !fgets(line, 9, f))) return 1;
+	begin = cpu();
+	while (cpu() - begin < 0.2) {
+		for (int k = 0; k < 100000; k++) x++;
+		nanosleep(&nap, 0);
+	}
+	if (!(f = fopen("spent", "w"))) return 1;
+	fprintf(f, "%.9f\n", cpu() - begin);
+	fclose(f);
+	if (n == 1) pause();
+	return 0;
+}
+"""
+
 
 def counted(*words, prepare=None, status=0):
     """The JSON of seam stat and what the program printed."""
@@ -97,22 +128,16 @@ def check_counts(prepare=None):
     counts, told = counted("--by", "process", "./counted", prepare=prepare,
                            status=7)
     own_ns = float(told) * 1e9
-    switches = (value(counts, "blocked_switches") +
-                value(counts, "preempted_switches"))
     # 10 children, their pipe, their ends
     blocked = value(counts, "blocked_switches")
     check(1000 <= blocked <= 1030, f"{blocked} blocked switches")
     faults = value(counts, "minor_faults")
     check(1000 <= faults <= 2500, f"{faults} minor faults")
-    # the process's clock has the switches too, which cost up to 15 us each
-    # where a wait ends on an idle virtual CPU; the counter has not
-    task = value(counts, "task_clock_ns")
-    check(abs(task - own_ns) <= 0.02 * own_ns + 15000 * switches,
-          f"task-clock {task}, by the program's clocks {own_ns}, "
-          f"{switches} switches")
     used = value(counts, "user_ns") + value(counts, "system_ns")
-    check(abs(used - own_ns) <= 0.02 * own_ns + 3e6,
-          f"user and system {used}, by the program's clocks {own_ns}")
+    for text, ns in (("task-clock", value(counts, "task_clock_ns")),
+                     ("user and system", used)):
+        check(abs(ns - own_ns) <= 0.02 * own_ns,
+              f"{text} {ns}, by the program's clocks {own_ns}")
     # each sleeps at least 0.1 ms
     check(value(counts, "blocked_ns") >= 1e8, "blocked time")
     rows = counts["processes"]
@@ -122,8 +147,10 @@ def check_counts(prepare=None):
     spun = sorted(row["on_cpu_ns"] for row in rows)[-10:]
     check(min(spun) > 45e6 and max(spun) < 65e6, f"children: {spun}")
     on_ns = sum(row["on_cpu_ns"] for row in rows)
-    check(abs(on_ns - task) <= 0.02 * task + 1e6,
-          f"on a CPU {on_ns} by switches, {task} by the counter")
+    # each switch costs some microseconds on either side, and this has the
+    # time that a hypervisor takes
+    check(0.8 * own_ns < on_ns < 1.5 * own_ns, f"on a CPU {on_ns} by "
+          f"switches, {own_ns} by the program's clocks")
     first = max(rows, key=lambda row: row["blocked_ns"])
     life = sum(first[key] for key in ("on_cpu_ns", "blocked_ns",
                                       "preempted_ns"))
@@ -209,6 +236,31 @@ def test_a_process_that_runs_is_counted_until_the_command_ends():
     check(abs(life - elapsed) < elapsed / 50, f"{life} of {elapsed}")
 
 
+def test_a_process_that_runs_has_the_time_of_its_clock():
+    for name in ("go", "spent"):
+        os.mkfifo(name)
+    with subprocess.Popen(["./burns"]) as busy:
+        try:
+            counts, told = counted("-p", str(busy.pid), "--", "sh", "-c",
+                                   "echo >go; cat spent")
+        finally:
+            busy.kill()
+    task, own = value(counts, "task_clock_ns"), float(told) * 1e9
+    check(abs(task - own) <= 0.02 * own,
+          f"task-clock {task}, by the program's clock {own}")
+
+
+def test_processes_that_nobody_waits_for_are_counted():
+    """Their parent has ended, or has the kernel discard them."""
+    for script in ("(./burns 0.2 & ); cat spent",
+                   "trap '' CHLD; ./burns 0.2 & cat spent"):
+        counts, told = counted("sh", "-c", script)
+        task, own = value(counts, "task_clock_ns"), float(told) * 1e9
+        # by switches: all but the time of the switches themselves
+        check(0.7 * own < task < 1.5 * own + 2e7,
+              f"{script}: task-clock {task}, by the program's clock {own}")
+
+
 def test_a_signal_goes_to_the_program_and_ends_the_runs():
     with subprocess.Popen([SEAM, "stat", "-r", "9", "-o", "out", "sh", "-c",
                            "trap 'exit 5' TERM; touch it; sleep 9 & wait"],
@@ -225,4 +277,5 @@ def test_a_signal_goes_to_the_program_and_ends_the_runs():
 os.chdir(FOLDER)
 compile_c("counted", COUNTED_C)
 compile_c("spinners", SPINNERS_C)
+compile_c("burns", BURNS_C)
 sys.exit(run_tests(globals()))

@@ -56,6 +56,73 @@ int main(void)
 }
 """
 
+# Two pieces of code, 0.6 s each, which it names one after the other: in a perf
+# map, or ("dump") in a jitdump that it announces by its marker.
+COMPILES_C = r"""
+#define _GNU_SOURCE
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+#if defined(__x86_64__)
+static const unsigned char code[] = {
+	0xb9, 0x40, 0x42, 0x0f, 0, 0xff, 0xc9, 0x75, 0xfc, 0xc3 };
+enum { MACHINE = 62 };
+#else
+static const unsigned code[] = { 0x52a00200, 0x71000400, 0x54ffffe1, 0xd65f03c0 };
+enum { MACHINE = 183 };
+#endif
+static uint64_t now(clockid_t id)
+{ struct timespec t; clock_gettime(id, &t);
+  return t.tv_sec * 1000000000ull + t.tv_nsec; }
+static void name(FILE *f, char *at, const char *text, int dump)
+{
+	struct { uint32_t id, total; uint64_t ns; uint32_t pid, tid;
+		 uint64_t vma, addr, size, index; } load = {
+		0, sizeof(load) + strlen(text) + 1 + sizeof(code),
+		now(CLOCK_MONOTONIC), getpid(), getpid(), (uintptr_t)at,
+		(uintptr_t)at, sizeof(code), (uintptr_t)at };
+	if (dump) {
+		fwrite(&load, sizeof(load), 1, f);
+		fwrite(text, strlen(text) + 1, 1, f);
+		fwrite(code, sizeof(code), 1, f);
+	} else {
+		fprintf(f, "%lx %zx %s\n", (long)at, sizeof(code), text);
+	}
+	fflush(f);
+}
+int main(int n, char **words)
+{
+	int dump = n > 1;
+	struct { uint32_t magic, version, size, machine, pad, pid;
+		 uint64_t ns, flags; } head = { 0x4a695444, 1, sizeof(head),
+		MACHINE, 0, getpid(), now(CLOCK_MONOTONIC), 0 };
+	char path[64], *page = mmap(NULL, 8192, PROT_READ | PROT_WRITE |
+		PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	FILE *f;
+	if (dump) snprintf(path, sizeof(path), "%s/jit-%d.dump", words[1], getpid());
+	else snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
+	if (!(f = fopen(path, "w+"))) return 1;
+	if (dump) {
+		fwrite(&head, sizeof(head), 1, f);
+		fflush(f);
+		mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fileno(f), 0);
+	}
+	for (int i = 0; i < 2; i++) {
+		char *at = page + 4096 * i;
+		uint64_t end = now(CLOCK_PROCESS_CPUTIME_ID) + 600000000;
+		memcpy(at, code, sizeof(code));
+		__builtin___clear_cache(at, at + sizeof(code));
+		name(f, at, i ? "second_name" : "first_name", dump);
+		while (now(CLOCK_PROCESS_CPUTIME_ID) < end) ((void (*)(void))at)();
+	}
+	unlink(path);
+	return 0;
+}
+"""
+
 
 def top(*words, status=0, prepare=None):
     """The objects of seam top --json and what the program printed."""
@@ -169,6 +236,34 @@ def test_a_process_that_does_nothing_is_idle():
         finally:
             idle.kill()
     check("idle" in text and "0 samples" in text, text)
+
+
+def check_names(objects):
+    rows = summed(objects)
+    named = rows.get("first_name", 0), rows.get("second_name", 0)
+    # what ran before its name was read, in the step of its begin, has none
+    check(min(named) > 200, f"{rows}")
+    last = [row["symbol"] for row in objects[-1]["rows"] if row["self"]]
+    check("second_name" in last and "first_name" not in last, f"{last}")
+
+
+def test_compiled_code_has_its_names_as_they_are_written():
+    for words in ((), ("/tmp",)):
+        check_names(top("-i", "100ms", "./compiles", *words)[0])
+        if IS_ROOT:
+            check_names(top("-i", "100ms", "./compiles", *words,
+                            prepare=as_nobody)[0])
+
+
+def test_root_does_not_read_names_of_other_users():
+    """A file system of theirs may never answer."""
+    if not IS_ROOT:
+        return
+    with subprocess.Popen(["./compiles"], preexec_fn=as_nobody) as other:
+        objects, _ = top("-i", "100ms", "-p", str(other.pid))
+    names = summed(objects)
+    check("[jit]" in names and not {"first_name", "second_name"} & set(names),
+          f"{names}")
 
 
 def test_the_exit_status_is_that_of_the_program():
@@ -372,4 +467,5 @@ os.chdir(FOLDER)
 compile_c("two", TWO_C)
 compile_c("one", TWO_C.replace("heavy", "first").replace("light", "second"))
 compile_c("pages", PAGES_C)
+compile_c("compiles", COMPILES_C)
 sys.exit(run_tests(globals()))

@@ -13,6 +13,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.environ["SEAM_SOURCE"], "tests", "export"))
+
+from read_exports import read_pages
 from tap import check, end
 
 seam = sys.argv[1]
@@ -322,6 +325,12 @@ def check_clock():
         off = [a - b - 10 for a, b in zip(begins(path), when)]
         check(f"times of an hour are by the ties, corrected by {ppm} ppm",
               len(off) == 61 and max(map(abs, off)) < 30000, off)
+        page = os.path.join(folder.name, "clock.html")
+        run("view", "-o", page, path)
+        skew = read_pages(page)[0].head["meta"]["clockSkewNs"]
+        check("a page has by how much they are off at most",
+              30 <= skew <= 10030 and max(map(abs, off)) <= skew + 1000,
+              (skew, max(map(abs, off))))
         half = begins(path, "--time=50%,100%")
         check("a time range is by them too", half == [
             t for t in begins(path) if t >= half[0]] and

@@ -322,7 +322,8 @@ def evented(profile):
     stack, last = [], profile["startValue"]
     for event in profile["events"]:
         assert event["at"] >= last, "events out of order"
-        yield list(stack), event["at"] - last
+        if stack:
+            yield list(stack), event["at"] - last
         last = event["at"]
         if event["type"] == "O":
             stack.append(event["frame"])

@@ -7,8 +7,7 @@
 #include <errno.h>
 
 #include "../no_memory.h"
-#include "export/exporter.h"
-#include "profiles_made.h"
+#include "export_oracle.h"
 #include "../unit.h"
 
 static const char *const formats[] = {
@@ -143,6 +142,21 @@ UNIT_TEST(ends_of_calls_without_a_begin_are_counted)
 		seam_profile_fini(&p);
 	}
 	fclose(out);
+}
+
+/* The same as fuzz_exports, which finds its bytes itself. */
+UNIT_TEST(any_profile_becomes_files_that_parse_and_add_up)
+{
+	uint32_t random_state = 1;
+
+	for (unsigned int i = 0; i < 1500; i++) {
+		uint8_t bytes[2000];
+		size_t size = next_random(&random_state, sizeof(bytes));
+
+		for (size_t k = 0; k < size; k++)
+			bytes[k] = (uint8_t)next_random(&random_state, 256);
+		oracle_run(bytes, size);
+	}
 }
 
 UNIT_MAIN(NULL, NULL, NULL, NULL)

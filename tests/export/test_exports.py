@@ -10,15 +10,18 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 ROOT = os.environ["SEAM_SOURCE"]
 sys.path.insert(0, os.path.join(ROOT, "tests", "cli"))
 
 import read_exports
 import tap
+import viewers
 
 SEAM, MADE = sys.argv[1:3]
 CORPUS = os.environ["SEAM_CORPUS"]
@@ -274,6 +277,30 @@ def test_a_recording_of_waits_has_them_in_all_formats():
     equal_of_recording(path, ())[1]()
 
 
+def test_a_recording_that_is_still_written_has_its_waits_in_all_formats():
+    live, copy = (os.path.join(FOLDER, n) for n in ("live.seam", "copy.seam"))
+    with subprocess.Popen(
+            [SEAM, "record", "-q", "--off-cpu", "-o", live, "--", "sh", "-c",
+             "while sleep 0.01; do : | cat; done"]) as recorder:
+        try:
+            for _ in range(1000):
+                time.sleep(0.02)
+                if b'"off-cpu"' in run(SEAM, "report", "--json", live,
+                                       status=(0, 1, 3)).stdout:
+                    break
+            for form in FORMATS:
+                out = os.path.join(FOLDER, "out")
+                run(SEAM, "convert", "--to", form, "-o", out, live,
+                    status=(3,))
+                stacks, _ = read(form, out)
+                assert stacks["off-cpu"], form
+            shutil.copytree(live, copy,     # it grows no more
+                            ignore=shutil.ignore_patterns("*.part"))
+        finally:
+            recorder.send_signal(signal.SIGINT)
+    equal_of_recording(copy, ())[1]()
+
+
 def test_one_event_or_thread_is_selected():
     path = os.path.join(CORPUS, "bundle/events.seam")
     if not os.path.exists(path):
@@ -297,24 +324,14 @@ def test_what_a_format_cannot_hold_is_one_line():
         assert left or form in ("firefox", "perfetto", "page"), form
 
 
-def test_go_tool_pprof_reads_the_same_weights():
-    if not shutil.which("go"):
-        raise tap.Skip("go is not installed")
-    folder, wanted = made("all")
-    done = subprocess.run(["go", "tool", "pprof", "-raw", f"{folder}/pprof"],
-                          capture_output=True, text=True, check=True,
-                          env={**os.environ, "HOME": FOLDER}, timeout=60)
-    types = re.search(r"Samples:\n(.*)\n", done.stdout)[1].split()
-    rows = re.findall(r"^ *([\d ]+):[ \d]*$", done.stdout, re.M)
-    values = [[int(v) for v in row.split()] for row in rows]
-    assert types[-1] == "cpu-clock/nanoseconds[dflt]", types
-    for i, name in enumerate(types):
-        event = name.split("/")[0]
-        if event not in wanted:
-            continue
-        total = sum(weight for stacks in wanted[event].values()
-                    for _, weight in stacks.values())
-        assert sum(row[i] for row in values) == total, name
+def go_reads(name):
+    def test():
+        if not shutil.which("go"):
+            raise tap.Skip("go is not installed")
+        folder, wanted = made(name)
+        compare("go tool pprof", viewers.read_go_pprof(f"{folder}/pprof"),
+                wanted)
+    return f"go tool pprof reads the stacks of the profile '{name}'", test
 
 
 def main():
@@ -323,6 +340,7 @@ def main():
     tests += [equal_of_recording(name, words) for name in RECORDINGS
               for words in (SELECTIONS if "lua" in name else ((),))]
     tests += [equal_of_recording(name, ()) for name in xray_logs()]
+    tests += [go_reads(name) for name in MADE_NAMES]
     status = tap.run(tests + tap.promises(globals()))
     shutil.rmtree(FOLDER, ignore_errors=True)
     return status

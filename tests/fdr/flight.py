@@ -7,6 +7,7 @@ With --measure N: how many of N slow calls were captured, and how late.
 """
 import functools
 import glob
+import json
 import os
 import re
 import signal
@@ -19,7 +20,7 @@ sys.path[:0] = [HERE, os.path.join(HERE, "..", "cli")]
 SEAM, PROGRAM = (os.path.abspath(path) for path in sys.argv[1:3])
 import fdr_log                                          # noqa: E402
 from fdr_log import ENTRY, ENTRY_ARGS                   # noqa: E402
-from record_lib import check, equal, run, run_tests     # noqa: E402
+from record_lib import check, equal, folded, run, run_tests, seam  # noqa: E402
 
 N_STEPS = 100     # of a slow call
 
@@ -73,6 +74,87 @@ def check_numbers(calls):
 
 def snapshots(text):
     return re.findall(r"snapshot in '([^']*)'", text)
+
+
+# ---- all layers around one moment ----
+
+def stacks(*words):
+    """Of a snapshot: records may be lost while rings are copied."""
+    return folded(*words, statuses=(0, 3))
+
+
+def test_a_snapshot_has_the_slow_call_its_samples_and_its_waits():
+    result = record("locked.seam", ("--flight-recorder=1M", "--trigger",
+                                    "locked>50ms", "--off-cpu"), "locked")
+    (waited,) = map(int, re.findall(r"waited (\d+)", result.stdout))
+    (bundle,) = snapshots(result.stderr)
+    (trigger,) = fdr_log.manifest(bundle)["triggers"]
+    # the calls
+    log, ids = only_log(bundle)
+    calls = [call for thread in log.threads.values() for call in thread.calls
+             if call.function == ids["locked"]]
+    equal(len(calls), 2, "entry and exit")
+    took = (calls[1].tsc - calls[0].tsc) / log.hz
+    check(abs(took - trigger["duration_ns"] / 1e9) < 1e-4, (took, trigger))
+    # samples, with whole stacks
+    end_ns = trigger["time_ns"]
+    begin, end = (f"@{ns // 10**9}.{ns % 10**9:09}" for ns in
+                  (end_ns - trigger["duration_ns"], end_ns))
+    inside = f"--time={begin},{end}", f"--thread={trigger['tid']}", bundle
+    samples = [(frames, n) for frames, n in stacks("--event", "cpu-clock",
+               "--layer", "native", *inside) if "compute" in frames]
+    check(sum(n for _, n in samples) >= 10, samples)
+    for frames, _ in samples:
+        at = frames.index("locked")
+        check("main" in frames[:at] and "compute" in frames[at:], frames)
+    # its wait, with its stack
+    waits = {}
+    for event in "off-cpu", "preempted":
+        if event not in run(SEAM, "report", bundle).stdout:
+            continue
+        for frames, ns in stacks("--weight", "--event", event, *inside):
+            if "take_lock" in frames:
+                check("locked" in frames[:frames.index("take_lock")], frames)
+                waits[event] = waits.get(event, 0) + ns
+    check(waits["off-cpu"] > 0 and
+          0.98 * waited <= sum(waits.values()) <= 1.02 * waited + 1e6,
+          (waits, waited))
+
+
+def test_calls_are_divided_as_the_clocks_of_the_program_divide_them():
+    """4 calls of dive() are open at once: none counts twice."""
+    n, depth, nap_ns = 20, 4, 4_000_000
+    result = record("split.seam", ("--trace", "--off-cpu"), "split", str(n))
+    equal(result.returncode, 0, result.stderr)
+    logged = {name: (int(wall), int(cpu)) for name, wall, cpu in
+              re.findall(r"^(\w+) (\d+) (\d+)$", result.stdout, re.M)}
+    rows = {row["name"]: row for row in
+            json.loads(seam("calls", "--json", "split.seam"))["functions"]}
+    outer, dive, crowded = rows["outer"], rows["dive"], rows["crowded"]
+    equal([outer["count"], dive["count"], crowded["count"]],
+          [n, n * depth, n], rows)
+    for row, (wall, cpu) in (outer, logged["outer"]), (crowded,
+                                                     logged["crowded"]):
+        off = row["blocked_ns"] + row["preempted_ns"]
+        check(0.98 * wall <= row["total_ns"] <= wall, (row, wall))
+        check(0.98 * (wall - cpu) <= off <= 1.02 * (wall - cpu) + 1e6,
+              (row, wall, cpu))
+    # what outer() does, dive() does
+    for key in "blocked_ns", "preempted_ns", "total_ns":
+        check(0 <= outer[key] - dive[key] <= 0.02 * outer["total_ns"],
+              (key, outer, dive))
+    for row, what in (dive, "total_ns"), (crowded, "total_ns"):
+        for key in "blocked_ns", "preempted_ns":
+            equal(row[f"self_{key}"], row[key], row)
+        equal(row["self_ns"], row[what], row)
+    check(outer["self_blocked_ns"] <= 0.02 * outer["blocked_ns"], outer)
+    check(dive["blocked_ns"] >= n * depth * nap_ns, dive)
+    # a CPU that others want is not waited for asleep
+    check(crowded["preempted_ns"] > 50 * crowded["blocked_ns"], crowded)
+    # the slowest call: self times and their parts add up to its total
+    (trees,) = re.findall(r"^--event.*?\n(.*)", seam(
+        "calls", "--stacks=1", "--filter", "outer", "split.seam"), re.M | re.S)
+    equal(len(re.findall(r"\bdive$", trees, re.M)), depth, trees)
 
 
 # ---- triggers ----

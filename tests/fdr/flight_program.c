@@ -9,6 +9,11 @@
  *						prints which is the last of the
  *						first two fifths
  *	flight_program threads N		threads that end, one by one
+ *	flight_program locked			a call that waits for a lock: it
+ *						prints for how long
+ *	flight_program split N			N calls that run, sleep and recurse
+ *						beside others that do not, on one
+ *						CPU; it prints what its clocks say
  *	flight_program rare N EVERY		calls rare(), one in EVERY
  *	flight_program end HOW			abort, segv, exit, _exit, wait
  *
@@ -16,6 +21,7 @@
  * with -fxray-instrument; functions that are not recorded are 'never' ones.
  */
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -163,6 +169,138 @@ SILENT static int slow(unsigned long n, unsigned long every, unsigned long us,
 	return 0;
 }
 
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static volatile int has_lock, wants_lock;
+
+SILENT static void *hold_lock(void *arg)
+{
+	pthread_mutex_lock(&lock);
+	has_lock = 1;
+	while (!wants_lock)
+		usleep(1000);
+	usleep(60000);
+	pthread_mutex_unlock(&lock);
+	return arg;
+}
+
+SILENT static unsigned long thread_cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (unsigned long)t.tv_sec * 1000000000 + (unsigned long)t.tv_nsec;
+}
+
+SILENT __attribute__((noinline)) void compute(unsigned long ns)
+{
+	unsigned long end = thread_cpu_ns() + ns;
+
+	while (thread_cpu_ns() < end)
+		sink++;
+}
+
+/* Returns what is not CPU time, in ns. */
+SILENT __attribute__((noinline)) unsigned long take_lock(void)
+{
+	unsigned long cpu = thread_cpu_ns(), wall = now_ns();
+
+	wants_lock = 1;
+	pthread_mutex_lock(&lock);
+	wall = now_ns() - wall;
+	pthread_mutex_unlock(&lock);
+	return wall - (thread_cpu_ns() - cpu);
+}
+
+RECORDED unsigned long locked(unsigned long number)
+{
+	unsigned long ns;
+
+	compute(20000000);
+	ns = take_lock();
+	compute(20000000);
+	sink = number;
+	return ns;
+}
+
+SILENT static int wait_for_lock(void)
+{
+	pthread_t thread;
+
+	for (unsigned long i = 0; i < 2000; i++)
+		handle(i, 0);
+	pthread_create(&thread, NULL, hold_lock, NULL);
+	while (!has_lock)
+		usleep(100);
+	printf("waited %lu\n", locked(2000));
+	fflush(stdout);
+	pthread_join(thread, NULL);
+	return 0;
+}
+
+enum { DEPTH = 3, NAP_NS = 4000000, RUN_NS = 1500000 };
+
+RECORDED void dive(unsigned long depth)
+{
+	const struct timespec nap = { 0, NAP_NS };
+
+	compute(RUN_NS);
+	nanosleep(&nap, NULL);
+	if (depth)
+		dive(depth - 1);
+	sink = depth;
+}
+
+RECORDED void outer(unsigned long number)
+{
+	dive(DEPTH);
+	sink = number;
+}
+
+RECORDED void crowded(unsigned long number)
+{
+	compute(RUN_NS * 4);
+	sink = number;
+}
+
+SILENT static void *be_a_crowd(void *arg)
+{
+	while (!must_end)
+		sink++;
+	return arg;
+}
+
+/* "NAME WALL CPU", of @n calls. */
+SILENT static void log_calls(const char *name, unsigned long n,
+			     void (*call)(unsigned long number))
+{
+	unsigned long wall = 0, cpu = 0;
+
+	for (unsigned long i = 0; i < n; i++) {
+		unsigned long from = now_ns(), cpu_from = thread_cpu_ns();
+
+		call(i);
+		cpu += thread_cpu_ns() - cpu_from;
+		wall += now_ns() - from;
+	}
+	printf("%s %lu %lu\n", name, wall, cpu);
+}
+
+SILENT static int split(unsigned long n)
+{
+	pthread_t crowd;
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET(0, &one);
+	sched_setaffinity(0, sizeof(one), &one);
+	log_calls("outer", n, outer);
+	pthread_create(&crowd, NULL, be_a_crowd, NULL);
+	log_calls("crowded", n, crowded);
+	must_end = 1;
+	pthread_join(crowd, NULL);
+	return 0;
+}
+
 SILENT static int call_rare(unsigned long n, unsigned long every)
 {
 	unsigned long number = 0;
@@ -240,6 +378,10 @@ SILENT int main(int argc, char **argv)
 		return load((int)n[0], argc > 3 ? atof(argv[3]) : 1);
 	if (strcmp(what, "slow") == 0 || strcmp(what, "busy") == 0)
 		return slow(n[0], n[1], n[2], n[3], *what == 'b');
+	if (strcmp(what, "locked") == 0)
+		return wait_for_lock();
+	if (strcmp(what, "split") == 0)
+		return split(n[0]);
 	if (strcmp(what, "rare") == 0)
 		return call_rare(n[0], n[1]);
 	if (strcmp(what, "threads") == 0)

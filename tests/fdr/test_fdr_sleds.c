@@ -273,6 +273,34 @@ UNIT_TEST(a_sled_that_others_changed_is_left_alone)
 		}
 }
 
+/* The pages of the last sled, however large others are. */
+UNIT_TEST(a_sled_across_two_pages_is_written_whole)
+{
+	enum { AT = IMAGE_PAGE - 4 };
+	static const uint8_t data[] = {
+		SEAM_FDR_LIST_XRAY, 3, AT & 0xff, AT >> 8, AT & 0xff, AT >> 8,
+		0, 2, 0,
+	};
+	struct seam_fdr_functions f = { .first_id = 1 };
+	struct seam_fdr_patched patched = { 0 };
+	bool is_wanted = true;
+	uint64_t stub = 0;
+
+	image_make(&image, data, sizeof(data));
+	assert_int_equal(seam_fdr_sleds_read(
+		&f.sleds, SEAM_FDR_LIST_XRAY, &image.known,
+		(uint64_t)image.list, image.list_bytes), 0);
+	assert_int_equal(f.sleds.list.n, 1);
+	assert_true(SEAM_ARRAY_RESERVE(&f.sleds.list, 2));
+	memset(f.sleds.list.items + 1, 0, 2 * sizeof(*f.sleds.list.items));
+	f.is_wanted = &is_wanted;
+	f.stubs = &stub;
+	assert_int_equal(seam_fdr_patch(&f, &image.known, image_target,
+					&patched), 0);
+	assert_int_equal(patched.n_patched, 1);
+	seam_fdr_sleds_fini(&f.sleds);
+}
+
 int main(void)
 {
 	return unit_run(setup, NULL, NULL, NULL);

@@ -330,6 +330,62 @@ UNIT_TEST(a_deep_recursion_keeps_both_ends)
 	assert_int_equal(s->n_frames - 1 + n_cut, 6002);
 }
 
+/* Call @f in @lua under @depth functions, all of them in line @line. */
+static void nest(struct seam_lua *lua, int line, int depth,
+		 int (*f)(struct seam_lua *))
+{
+	char chunk[200];
+
+	snprintf(chunk, sizeof(chunk), "%.*slocal f = ... local function "
+		 "deep(n) if n == 0 then f() return 0 end return 1 + "
+		 "deep(n - 1) end deep(%d)", line - 1, "\n\n\n", depth);
+	assert_int_equal(api.loadbuffer(lua, chunk, strlen(chunk), "=t"), 0);
+	api.pushcclosure(lua, f, 0);
+	api.call(lua, 1, 0);
+}
+
+static struct seam_lua *vms[2];
+
+static int nest_inner(struct seam_lua *lua)
+{
+	nest(vms[0], 3, 10, sample_own);
+	return 0;
+}
+
+static int nest_middle(struct seam_lua *lua)
+{
+	nest(vms[1], 2, 60, nest_inner);
+	return 0;
+}
+
+/* The outer frames of the first VM are emitted after all of the second's. */
+UNIT_TEST(frames_of_vms_that_call_each_other_stay_apart)
+{
+	static const uint32_t n_wanted[4] = { 0, 15, 60, 10 };
+	const struct seam_guest_sample *s = here.sample;
+	uint32_t n[4] = { 0 }, last = 3;
+
+	vms[0] = api.newstate();
+	vms[1] = api.newstate();
+	nest(vms[0], 1, 15, nest_middle);
+	assert_int_equal(s->head.guest_end, SEAM_GUEST_COMPLETE);
+	for (size_t i = 0; i < s->n_frames; i++) {
+		uint32_t line = seam_guest_frame_line(s->frames[i]);
+
+		if (seam_guest_frame_kind(s->frames[i]) !=
+		    SEAM_GUEST_FRAME_GUEST)
+			continue;
+		assert_in_range(line, 1, last);
+		last = line;
+		n[line]++;
+	}
+	/* with the chunk, and the call whose n is 0 */
+	for (size_t i = 1; i < SEAM_ARRAY_SIZE(n); i++)
+		assert_int_equal(n[i], n_wanted[i] + 2);
+	api.close(vms[0]);
+	api.close(vms[1]);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(int argc, char **argv)

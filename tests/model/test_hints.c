@@ -149,6 +149,15 @@ UNIT_TEST(luajit_without_an_agent_gets_the_option_named)
 	seam_jit_hint(&p, &(struct seam_jit_sources) { 0 });
 	assert_int_equal(p.notes.n, 1);
 	seam_profile_fini(&p);
+	/* ten samples are enough, nine are not */
+	p = built();
+	add_times(&p, library, 9);
+	seam_jit_hint(&p, &(struct seam_jit_sources) { 0 });
+	check_notes(&p, "");
+	p = built();
+	add_times(&p, library, 10);
+	seam_jit_hint(&p, &(struct seam_jit_sources) { 0 });
+	check_notes(&p, note);
 	/* an agent was there; or the file was only read */
 	check_hint("app", library, "main;f a.lua:1_[g]", "");
 	check_hint("app", "main;f@/src/luajit/run.lua_[g]", NULL, "");

@@ -738,6 +738,48 @@ UNIT_TEST(a_counter_increases_in_the_order_of_time)
 	free(b.data);
 }
 
+/* -- cgroups ------------------------------------------------------------ */
+
+/* Both events of a file of make_file(). */
+static void have_cgroups(struct bytes *file)
+{
+	set_n(file, 120 + 24, TEST_SAMPLE_TYPE | PERF_SAMPLE_CGROUP, 8);
+	set_n(file, 120 + 144 + 24, TEST_SAMPLE_TYPE | PERF_SAMPLE_CGROUP, 8);
+}
+
+UNIT_TEST(a_sample_has_the_cgroup_of_its_moment_or_of_its_thread)
+{
+	static const struct {
+		int32_t tid;
+		uint64_t id;
+		const char *path;
+	} cases[] = {
+		{ 8, 0, "/a" }, { 8, 10, "/a" }, { 9, 11, "/b" }, { 9, 0, "/b" },
+		{ 9, 12, "[cgroup 12]" }, { 9, 0, "[cgroup 12]" },
+		{ 7, 0, "" },
+	};
+	const uint64_t chain[] = { USER, 0x401000 };
+	struct bytes b = { .endian = SEAM_LITTLE }, file;
+	struct loaded l;
+
+	put_cgroup(&b, 10, "/old");
+	put_cgroup(&b, 11, "/b");
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(cases); i++)
+		put_cgroup_sample(&b, TEST_ID_1, 7, cases[i].tid, 10 + i,
+				  chain, 2, cases[i].id);
+	/* an id is that of one cgroup: later records are as valid */
+	put_cgroup(&b, 10, "/a");
+	file = make_file(&b);
+	have_cgroups(&file);
+	load_made(&l, file, (struct seam_perf_input) { 0 });
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(cases); i++)
+		assert_string_equal(seam_profile_text(&l.profile,
+			seam_samples_cgroup(&l.profile.samples, i)),
+			cases[i].path);
+	unload(&l);
+	free(b.data);
+}
+
 /* -- scanning in parts -------------------------------------------------- */
 
 static struct bytes many_samples(size_t n)
@@ -752,9 +794,10 @@ static struct bytes many_samples(size_t n)
 		for (size_t k = 1; k < depth; k++)
 			chain[k] = k % 3 ? 0x400000 + i % 50 * k :
 				   UINT64_C(0x0018000100000009);
-		put_sample(&b, i % 2 ? TEST_ID_2 : TEST_ID_1,
-			   7 + (int32_t)i / 300 % 3, 7 + (int32_t)i / 70 % 11,
-			   1000 + i, chain, depth);
+		put_cgroup_sample(&b, i % 2 ? TEST_ID_2 : TEST_ID_1,
+				  7 + (int32_t)i / 300 % 3,
+				  7 + (int32_t)i / 70 % 11, 1000 + i, chain,
+				  depth, i / 400 % 5);
 		if (i % 100 == 0)
 			put_comm(&b, 7, 7, "thread", false, 1000 + i);
 	}
@@ -765,6 +808,7 @@ static struct bytes many_samples(size_t n)
 struct joined {
 	struct seam_samples samples;
 	struct seam_callchains chains;
+	struct seam_cgroup_ids cgroups;
 	struct seam_tasks tasks;
 	size_t n_sideband;
 };
@@ -777,8 +821,9 @@ static struct joined scan(const struct seam_perf_data *d, size_t n_parts)
 	assert_int_equal(seam_perf_scan(d, d->bytes, d->data_begin,
 					d->data_end, parts, n_parts,
 					SEAM_SCAN_RECORDS), 0);
-	assert_int_equal(seam_scan_join(parts, n_parts, &all.samples,
-					&all.chains, &all.tasks), 0);
+	assert_int_equal(seam_scan_join(parts, n_parts,
+					&(struct seam_scan_joined) {
+		&all.samples, &all.chains, &all.cgroups, &all.tasks }), 0);
 	for (size_t i = 0; i < n_parts; i++) {
 		assert_int_equal(parts[i].error, 0);
 		all.n_sideband += parts[i].sideband.n;
@@ -791,7 +836,16 @@ static void free_joined(struct joined *all)
 {
 	seam_samples_fini(&all->samples);
 	seam_callchains_fini(&all->chains);
+	seam_cgroup_ids_fini(&all->cgroups);
 	seam_tasks_fini(&all->tasks);
+}
+
+/* The id of the cgroup of sample @i. */
+static uint64_t cgroup_of(const struct joined *all, size_t i)
+{
+	uint32_t number = seam_samples_cgroup(&all->samples, i);
+
+	return number ? all->cgroups.items.items[number - 1] : 0;
 }
 
 static void assert_same_sample(const struct joined *a, const struct joined *b,
@@ -806,6 +860,7 @@ static void assert_same_sample(const struct joined *a, const struct joined *b,
 	assert_int_equal(s->time_ns[i], t->time_ns[i]);
 	assert_int_equal(s->event[i], t->event[i]);
 	assert_int_equal(s->record[i], t->record[i]);
+	assert_int_equal(cgroup_of(a, i), cgroup_of(b, i));
 	assert_int_equal(x->pid, y->pid);
 	assert_int_equal(x->tid, y->tid);
 	assert_int_equal(c->n, d->n);
@@ -820,6 +875,7 @@ UNIT_TEST(many_parts_give_what_one_gives)
 	struct seam_perf_data d;
 	struct joined one;
 
+	have_cgroups(&file);
 	assert_int_equal(seam_perf_data_open(&d, (struct seam_bytes) {
 		file.data, file.size }, NULL), 0);
 	one = scan(&d, 1);
@@ -828,6 +884,7 @@ UNIT_TEST(many_parts_give_what_one_gives)
 		struct joined all = scan(&d, n);
 
 		assert_int_equal(all.samples.n, 3000);
+		assert_int_equal(cgroup_of(&all, 2999), 2999 / 400 % 5);
 		for (size_t i = 0; i < 3000; i++)
 			assert_same_sample(&one, &all, i);
 		assert_int_equal(all.tasks.keys.n, one.tasks.keys.n);

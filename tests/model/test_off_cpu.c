@@ -19,6 +19,7 @@ static struct made {
 	struct seam_perf_scan scans[2];
 	struct seam_tasks tasks;
 	uint32_t key;
+	uint64_t begin_ns;
 } m;
 
 static int set_up(void **state)
@@ -78,7 +79,7 @@ static void add(uint64_t end_ns)
 {
 	assert_int_equal(seam_off_cpu_add(&m.profile, &(struct seam_off_cpu) {
 		.scans = m.scans, .n_scans = 2, .data = &m.data,
-		.tasks = &m.tasks, .end_ns = end_ns }), 0);
+		.tasks = &m.tasks, .begin_ns = m.begin_ns, .end_ns = end_ns }), 0);
 }
 
 /* The stack of sample @i, leaf last, as it was built. */
@@ -172,6 +173,39 @@ UNIT_TEST(a_stack_that_was_read_is_that_of_the_wait_it_lies_in)
 	assert_int_equal(counts->ns[SEAM_WAIT_STACK_READ], 9 * MS);
 	assert_int_equal(counts->ns[SEAM_WAIT_STACK_UNKNOWN], 9 * MS);
 	assert_int_equal(counts->ns[SEAM_WAIT_STACK_RECORDED], 9 * MS - 1);
+}
+
+UNIT_TEST(a_wait_from_before_the_recording_has_the_stack_that_was_read)
+{
+	const struct seam_samples *s = &m.profile.samples;
+	const struct seam_wait_counts *counts;
+
+	m.begin_ns = 10 * MS;
+	sample(12 * MS, BLOCKED_STACK, "main;a");
+	on(0, 20 * MS, SEAM_SWITCH_IN);
+	add(30 * MS);
+	assert_int_equal(s->n, 1);
+	assert_string_equal(stack_of(0), "main;a;[read while it waited]");
+	assert_int_equal(s->time_ns[0], 10 * MS);
+	assert_int_equal(seam_samples_weight(s, 0), 10 * MS);
+	assert_int_equal(m.profile.start_ns, 10 * MS);
+	assert_int_equal(m.profile.thread_times.items[0].running_ns, 10 * MS);
+	counts = &m.profile.events.items[s->event[0]].waits;
+	assert_int_equal(counts->n_open, 1);
+}
+
+UNIT_TEST(a_wait_that_was_only_seen_has_no_stack)
+{
+	struct seam_samples *s = &m.profile.samples;
+
+	m.begin_ns = 10 * MS;
+	sample(12 * MS, BLOCKED_STACK, "x");
+	assert_true(seam_samples_set_weight(s, 0, SEAM_BLOCKED_NOT_READ));
+	add(30 * MS);
+	assert_int_equal(s->n, 1);
+	assert_string_equal(stack_of(0), "[stack not recorded]");
+	assert_string_equal(reason_of(0), "");
+	assert_int_equal(seam_samples_weight(s, 0), 20 * MS);
 }
 
 UNIT_TEST(other_samples_stay_as_they_are)

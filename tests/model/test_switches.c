@@ -3,7 +3,7 @@
 #include "model/perf/switches.h"
 #include "unit.h"
 
-enum { IN, OUT, RUNNABLE, LOST = SEAM_SWITCH_LOST, BEGIN = 1000, END = 9000 };
+enum { IN, OUT, RUNNABLE, SEEN = SEAM_SWITCH_SEEN, LOST = SEAM_SWITCH_LOST, BEGIN = 1000, END = 9000 };
 
 /* A thread that lives from 0 to the end, unless a test says otherwise. */
 static struct made {
@@ -141,17 +141,46 @@ UNIT_TEST(invents_no_wait_before_a_first_in)
 	assert_int_equal(m.waits.items.n, 0);
 }
 
+/* What was attached to, and waited before. */
+UNIT_TEST(a_thread_that_was_seen_to_wait_did_from_the_begin_on)
+{
+	uint32_t always = thread(0, UINT64_MAX), woken = thread(0, UINT64_MAX);
+	uint32_t ended = thread(0, 4000), ran = thread(0, UINT64_MAX);
+
+	add(1500, always, 0, SEEN);
+	add(1500, woken, 0, SEEN);
+	add(1500, ended, 0, SEEN);
+	add(1400, ran, 0, IN);
+	add(1500, ran, 0, SEEN);
+	add(2000, woken, 0, IN);
+	add(2100, woken, 0, OUT);
+	add(2300, woken, 0, IN);
+	replay();
+	times_are(always, 0, END - BEGIN, 0, 0);
+	times_are(woken, 100 + END - 2300, 1000 + 200, 0, 0);
+	times_are(ended, 0, 3000, 0, 0);
+	times_are(ran, END - 1400, 0, 0, 0);
+	assert_int_equal(m.waits.items.n, 4);
+	wait_is(0, BEGIN, 2000, false);
+	assert_true(m.waits.items.items[0].is_open);
+	wait_is(1, 2100, 2300, false);
+	assert_false(m.waits.items.items[1].is_open);
+}
+
 /* The kernel does not report the last "out" of a thread. */
 UNIT_TEST(an_exit_ends_what_a_thread_did)
 {
 	uint32_t t = thread(0, 3000), killed = thread(0, 4000);
+	uint32_t early = thread(0, 1500);
 
 	add(2000, t, 0, IN);
 	add(2000, killed, 1, OUT);
 	/* after its end, by an event of a whole CPU */
 	add(3010, t, 0, OUT);
 	add(3500, t, 0, IN);
+	add(3500, early, 0, IN);
 	replay();
+	times_are(early, 0, 0, 0, 0);
 	times_are(t, 1000, 0, 0, 0);
 	times_are(killed, 1000, 2000, 0, 0);
 	assert_int_equal(m.waits.items.n, 1);

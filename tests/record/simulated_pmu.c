@@ -18,6 +18,7 @@
  *	SIMULATED_PMU_MAX		bytes of an area, more is EPERM
  *	SIMULATED_PMU_OFFSET	a free-running head is an offset in the area
  *	SIMULATED_PMU_START	where the head begins
+ *	SIMULATED_PMU_OLD		no build ids: a kernel before 5.12
  *
  * Source: kernel/events/core.c and ring_buffer.c of Linux 6.18.
  */
@@ -386,10 +387,16 @@ long syscall(long n, ...)
 	va_end(args);
 	if (!real)
 		real = (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall");
-	if (n == SYS_perf_event_open &&
-	    ((struct perf_event_attr *)a[0])->type == TYPE)
-		return open_event((struct perf_event_attr *)a[0], (int)a[1],
-				  (int)a[2]);
+	if (n == SYS_perf_event_open) {
+		const struct perf_event_attr *attr = (const void *)a[0];
+
+		if (attr->build_id && getenv("SIMULATED_PMU_OLD")) {
+			errno = EINVAL;
+			return -1;
+		}
+		if (attr->type == TYPE)
+			return open_event(attr, (int)a[1], (int)a[2]);
+	}
 	return real(n, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 

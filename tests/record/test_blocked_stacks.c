@@ -209,15 +209,73 @@ UNIT_TEST_WITH(the_oldest_of_many_waits_is_read_first, set_up, tear_down)
 	assert_int_equal(blocked.n[SEAM_BLOCKED_RAN], 1);
 }
 
-UNIT_TEST_WITH(a_thread_that_may_not_be_read_is_tried_once, set_up, tear_down)
+/* As a user that may not read the threads of others. */
+static int set_up_as_nobody(void **state)
 {
-	if (geteuid() == 0)
-		return;		/* may read all */
+	return set_up(state) || (geteuid() == 0 && seteuid(65534));
+}
+
+static int tear_down_as_nobody(void **state)
+{
+	return (getuid() == 0 && seteuid(0)) || tear_down(state);
+}
+
+UNIT_TEST_WITH(a_thread_that_may_not_be_read_is_tried_once, set_up_as_nobody,
+	       tear_down_as_nobody)
+{
 	SWITCH(&blocked, 1, before(), true, false);
 	assert_null(seam_blocked_stacks_next(&blocked));
 	SWITCH(&blocked, 1, before(), true, false);
 	assert_null(seam_blocked_stacks_next(&blocked));
 	assert_int_equal(blocked.n[SEAM_BLOCKED_REFUSED], 1);
+}
+
+UNIT_TEST_WITH(a_thread_that_is_attached_to_is_read_once, set_up, tear_down)
+{
+	seam_blocked_stacks_attach(&blocked, child, child, before());
+	assert_int_equal(read_record(seam_blocked_stacks_next(&blocked)).weight,
+			 SYS_poll);
+	assert_null(seam_blocked_stacks_next(&blocked));
+	/* one that runs before it is due is not */
+	seam_blocked_stacks_attach(&blocked, child, child, before());
+	SWITCH(&blocked, child, before(), false, false);
+	assert_null(seam_blocked_stacks_next(&blocked));
+}
+
+UNIT_TEST_WITH(with_samples_of_switches_only_attached_threads_are_read, set_up,
+	       tear_down)
+{
+	blocked.only_attached = true;
+	SWITCH(&blocked, child, before(), true, false);
+	assert_null(seam_blocked_stacks_next(&blocked));
+	assert_int_equal(seam_blocked_stacks_wait_ms(&blocked, 100), 100);
+	seam_blocked_stacks_attach(&blocked, child, child, before());
+	assert_int_equal(seam_blocked_stacks_wait_ms(&blocked, 100), 1);
+	assert_non_null(seam_blocked_stacks_next(&blocked));
+	SWITCH(&blocked, child, before(), true, false);
+	assert_null(seam_blocked_stacks_next(&blocked));
+}
+
+/* Process 1 waits, as everybody may see. */
+UNIT_TEST_WITH(that_an_attached_thread_waits_is_known_without_its_stack,
+	       set_up_as_nobody, tear_down_as_nobody)
+{
+	struct seam_perf_sample sample;
+	const void *record;
+
+	seam_blocked_stacks_attach(&blocked, 1, 1, before());
+	record = seam_blocked_stacks_next(&blocked);
+	assert_non_null(record);
+	sample = read_record(record);
+	assert_int_equal(sample.tid, 1);
+	assert_true(sample.weight == SEAM_BLOCKED_NOT_READ);
+	assert_int_equal(sample.user_stack.size, 0);
+	assert_int_equal(sample.user_regs.abi, PERF_SAMPLE_REGS_ABI_NONE);
+	assert_int_equal(blocked.n[SEAM_BLOCKED_REFUSED], 1);
+	/* one that runs is not said to wait */
+	seam_blocked_stacks_attach(&blocked, (uint32_t)getpid(),
+				   (uint32_t)getpid(), before());
+	assert_null(seam_blocked_stacks_next(&blocked));
 }
 
 UNIT_TEST_WITH(the_recorder_looks_as_often_as_waits_may_be_due, set_up,

@@ -371,6 +371,38 @@ UNIT_TEST(probes_of_the_kernel_are_defined_as_tracefs_takes_them)
 	rmdir(folder);
 }
 
+/* A tracepoint that is not there is another mistake than one not readable. */
+UNIT_TEST(a_tracepoint_without_a_number_is_refused_with_the_cause)
+{
+	static const struct { const char *name; int code; const char *cause; }
+	each[] = {
+		{ "good", 42, "" },
+		{ "empty", -ENOENT, "there is no tracepoint 'a:empty'" },
+		{ "none", -ENOENT, "there is no tracepoint 'a:none'" },
+		{ "folder", -EISDIR, "tracefs is not readable: " },
+	};
+	char folder[] = "/tmp/seam-events-XXXXXX", command[256];
+	int root;
+
+	assert_non_null(mkdtemp(folder));
+	snprintf(command, sizeof(command), "cd %s && mkdir -p events/a/good "
+		 "events/a/empty events/a/folder/id && echo 42 > "
+		 "events/a/good/id && : > events/a/empty/id", folder);
+	assert_int_equal(system(command), 0);
+	root = open(folder, O_PATH | O_DIRECTORY);
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(each); i++) {
+		struct seam_err err = { .cause = { "" } };
+
+		assert_int_equal(seam_tracefs_id(root, "a", each[i].name, &err),
+				 each[i].code);
+		assert_memory_equal(err.cause[0], each[i].cause,
+				    strlen(each[i].cause));
+	}
+	close(root);
+	snprintf(command, sizeof(command), "rm -r %s", folder);
+	assert_int_equal(system(command), 0);
+}
+
 UNIT_TEST(terms_set_the_bits_that_their_format_names)
 {
 	struct perf_event_attr attr = { 0 };

@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <sys/auxv.h>
 
+#include "jit_dump.h"
 #include "record/stacks/live_stacks.h"
 #include "wire/perf/perf_sample.h"
 #include "wire/perf/unwound.h"
@@ -512,6 +513,66 @@ UNIT_TEST(damaged_samples_are_counted_and_left_out)
 	}
 	assert_int_equal(stacks.out.n, 0);
 	assert_int_equal(stacks.n_dropped, (200 - 8) / 8);
+}
+
+static bool has_no_room;	/* for the samples of a round */
+
+void *__real_seam_array_reserve(void *items, size_t *cap, size_t need,
+				size_t size);
+void *__wrap_seam_array_reserve(void *items, size_t *cap, size_t need,
+				size_t size);
+void *__wrap_seam_array_reserve(void *items, size_t *cap, size_t need,
+				size_t size)
+{
+	return has_no_room && cap == &stacks.out.cap ? NULL :
+	       __real_seam_array_reserve(items, cap, need, size);
+}
+
+UNIT_TEST(samples_without_memory_are_counted)
+{
+	map(JIT, JIT_END, "//anon", 0);
+	seam_live_stacks_begin_round(&stacks, false);
+	make(&jit);
+	has_no_room = true;
+	seam_live_stacks_sample(&stacks, 0, record);
+	has_no_room = false;
+	assert_int_equal(stacks.out.n, 0);
+	assert_int_equal(stacks.n_dropped, 1);
+}
+
+/* Where code was announced, the file's bytes are not what is executed. */
+UNIT_TEST(announced_code_is_not_read_from_the_file_under_it)
+{
+	static struct dump dump;
+	uint64_t base = getauxval(AT_SYSINFO_EHDR), end = 0;
+	const uint64_t after = find_ret(base, &end) + 1;
+	const uint64_t user[] = { after - 8, after };
+	const uint64_t words[] = { 0, after };
+	const struct made_sample s = {
+		.abi = 2, .pc = user[0], .sp = STACK, .bp = STACK,
+		.stack = words, .n_stack = 2, .has_dump = true,
+	};
+
+	map(base, end, "[vdso]", 0);
+	/* it ends where it is returned to, and the file has no call there */
+	dump.size = 0;
+	put_load(&dump, 1, "f", after - 16, 16, 1);
+	seam_live_jit_add(&stacks.jit, pid, dump_bytes(&dump));
+	take(make(&s));
+	expect_chain(user, 2);
+}
+
+/* What is not freed at the end, LeakSanitizer reports. */
+UNIT_TEST(announced_code_is_freed_with_the_stacks)
+{
+	static struct dump dump;
+	struct seam_unwind_code code;
+
+	put_load(&dump, 1, "f", JIT + 0x100, 0x100, 1);
+	seam_live_jit_add(&stacks.jit, pid, dump_bytes(&dump));
+	assert_true(seam_live_jit_find(&stacks.jit,
+		seam_live_jit_process(&stacks.jit, pid), JIT + 0x110, 2,
+		&code));
 }
 
 static char path[64];		/* what make_file() made */

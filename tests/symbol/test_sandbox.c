@@ -512,6 +512,48 @@ UNIT_TEST(a_reader_can_hand_over_files_alone)
 	seam_symbols_free(symbols);
 }
 
+static unsigned int n_opened;	/* files, for a reader */
+
+int __real_seam_elf_open_fd(const char *path, struct seam_err *err);
+int __wrap_seam_elf_open_fd(const char *path, struct seam_err *err);
+int __wrap_seam_elf_open_fd(const char *path, struct seam_err *err)
+{
+	n_opened++;
+	return __real_seam_elf_open_fd(path, err);
+}
+
+static void beg(void)
+{
+	struct seam_ipc ipc = { .fd = 3 };
+	struct seam_message reply;
+
+	do
+		seam_ipc_put_text(&ipc, "/none");
+	while (!seam_ipc_send(&ipc, SEAM_SYMBOLIZER_FILE, -1) &&
+	       !seam_ipc_receive(&ipc, &reply));
+}
+
+UNIT_TEST(a_reader_that_asks_for_files_without_end_is_ended)
+{
+	struct seam_symbols *symbols = begin();
+	size_t n_named, n_inlined;
+	uint32_t m;
+
+	evil = beg;
+	kill(child(), SIGKILL);
+	module_of(symbols, "none");
+	ask_all(symbols, 0, &n_named, &n_inlined);
+	m = module_of(symbols, "evil");
+	n_opened = 0;
+	ask_all(symbols, m, &n_named, &n_inlined);
+	assert_string_equal(lost(symbols, m),
+			    "the process that read it sent an invalid reply");
+	assert_int_equal(n_opened, 4096);
+	assert_reads(symbols, "good");
+	evil = NULL;
+	seam_symbols_free(symbols);
+}
+
 /* Before, between and after other files. */
 UNIT_TEST(a_file_that_kills_its_reader_costs_its_own_names_only)
 {

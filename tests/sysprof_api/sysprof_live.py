@@ -169,6 +169,20 @@ def test_a_stripped_vm_has_names_for_its_own_functions():
     assert total(stacks, "ffid") == 0, stacks
 
 
+def test_methods_of_the_vms_own_objects_have_names():
+    script = pathlib.Path("methods.lua")
+    script.write_text("""
+        local ffi, sysprof = require "ffi", require "seam.sysprof"
+        assert(sysprof.start{ mode = "C", path = "methods.bin" })
+        local t = os.clock()
+        while os.clock() - t < 0.02 do end
+        assert(sysprof.stop())""")
+    run(LUAJIT, script)
+    listed = run(SEAM, "dump", "methods.bin").stdout
+    for name in "io_method_seek", "ffi_clib___index", "ffi_meta___index":
+        assert f'name="lj_cf_{name}"' in listed, name
+
+
 def test_names_of_a_vm_do_not_need_its_globals():
     script = pathlib.Path("strict.lua")
     script.write_text("""

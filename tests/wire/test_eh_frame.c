@@ -285,6 +285,28 @@ UNIT_TEST(the_table_of_contents_finds_each_function)
 	free(frame.data);
 }
 
+/* --- addresses --- */
+
+/* A distance that leads to below 0: addresses have as many bytes as words. */
+UNIT_TEST(an_address_wraps_at_its_size)
+{
+	static const struct { uint8_t bytes; uint64_t addr; } each[] = {
+		{ 4, 0xfffff000 }, { 8, 0xfffffffffffff000 },
+	};
+	struct bytes b = { .endian = SEAM_LITTLE };
+
+	put_u32(&b, (uint32_t)-0x2000);
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(each); i++) {
+		struct seam_cursor c = seam_cursor_make(b.data, b.size,
+							b.endian);
+
+		assert_int_equal(seam_eh_address(&c, 0x1b, each[i].bytes,
+						 0x1000, 0), each[i].addr);
+		assert_int_equal(c.error, 0);
+	}
+	free(b.data);
+}
+
 /* --- entries that are wrong --- */
 
 enum { MAX_CIE_TAIL = SEAM_EH_MAX_CIE, MAX_FDE_TAIL = SEAM_EH_MAX_FDE };

@@ -612,6 +612,27 @@ UNIT_TEST(an_attr_of_any_age_reads)
 	}
 }
 
+/* A sample that is nothing but its event's id. */
+UNIT_TEST(the_attr_of_a_record_is_by_its_last_word)
+{
+	struct bytes file = make(SEAM_LITTLE, false), b = { .endian = 0 };
+	struct seam_perf_data data;
+
+	assert_int_equal(seam_perf_data_open(&data, (struct seam_bytes) {
+		file.data, file.size }, NULL), 0);
+	put_u64(&b, TEST_ID_2);
+	for (size_t n = 0; n <= 8; n++) {
+		struct seam_bytes payload = exact(b.data, n);
+
+		assert_ptr_equal(seam_perf_data_attr_of(&data, payload),
+				 &data.events.items[n == 8].attr);
+		free_exact(payload);
+	}
+	seam_perf_data_close(&data);
+	free(b.data);
+	free(file.data);
+}
+
 /* Each event could claim the whole file for its ids: events by bytes. */
 UNIT_TEST(ids_that_overlap_are_refused)
 {

@@ -26,7 +26,8 @@ static void put_any_sample(struct bytes *b, const struct seam_perf_attr *a)
 	};
 	static const uint64_t tail[] = {
 		PERF_SAMPLE_WEIGHT, PERF_SAMPLE_DATA_SRC,
-		PERF_SAMPLE_TRANSACTION,
+		PERF_SAMPLE_TRANSACTION, PERF_SAMPLE_PHYS_ADDR,
+		PERF_SAMPLE_CGROUP, PERF_SAMPLE_DATA_PAGE_SIZE,
 	};
 	uint64_t n = random_u64() % 5;
 
@@ -55,7 +56,8 @@ static struct seam_perf_attr random_attr(void)
 		PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU |
 		PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW |
 		PERF_SAMPLE_WEIGHT | PERF_SAMPLE_DATA_SRC |
-		PERF_SAMPLE_TRANSACTION;
+		PERF_SAMPLE_TRANSACTION | PERF_SAMPLE_PHYS_ADDR |
+		PERF_SAMPLE_CGROUP | PERF_SAMPLE_DATA_PAGE_SIZE;
 
 	return (struct seam_perf_attr) { .sample_type = random_u64() & any };
 }
@@ -70,6 +72,7 @@ static void assert_same(const struct seam_perf_core *core,
 	assert_int_equal(core->tid, sample->tid);
 	assert_int_equal(core->cpu, sample->cpu);
 	assert_int_equal(core->id, sample->id);
+	assert_int_equal(core->cgroup, sample->cgroup);
 	assert_int_equal(core->n_chain, sample->callchain.n);
 	if (core->n_chain)
 		assert_ptr_equal(core->chain, sample->callchain.data);
@@ -115,6 +118,8 @@ UNIT_TEST(declines_what_it_is_not_made_for)
 
 	assert_false(seam_perf_layout_make(&attr, SEAM_LITTLE).is_usable);
 	attr.sample_type = PERF_SAMPLE_REGS_USER;
+	assert_false(seam_perf_layout_make(&attr, SEAM_LITTLE).is_usable);
+	attr.sample_type = PERF_SAMPLE_BRANCH_STACK | PERF_SAMPLE_CGROUP;
 	assert_false(seam_perf_layout_make(&attr, SEAM_LITTLE).is_usable);
 	attr.sample_type = PERF_SAMPLE_IP;
 	assert_false(seam_perf_layout_make(&attr, SEAM_BIG).is_usable);

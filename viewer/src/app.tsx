@@ -79,6 +79,11 @@ function Header({ profile, profiles, view, go, onHelp }: ViewProps & {
 
 function Tabs({ view, go }: ViewProps) {
 	const list = useRef<HTMLDivElement>(null);
+
+	/* on a narrow screen the list scrolls */
+	useEffect(() => document.getElementById(`tab-${view.tab}`)!
+		.scrollIntoView({ block: "nearest", inline: "nearest" }),
+		[view.tab]);
 	const onKey = (event: KeyboardEvent) => {
 		const at = TABS.indexOf(view.tab), n = TABS.length;
 		const to = { ArrowRight: (at + 1) % n, Home: 0, End: n - 1,

@@ -288,6 +288,7 @@ function process(v: unknown): Process {
 
 	return {
 		pid: figure(p, "pid"), name: text(p, "name"),
+		program: text(p, "program"),
 		start: figure(p, "start"), end: figure(p, "end", Infinity),
 	};
 }
@@ -366,7 +367,9 @@ function functions(c: Container, nModules: number): Functions {
 	const layer = column(c, "functions.layer", n, Uint8Array,
 			     LAYERS.length);
 
-	return { n, name, module, layer };
+	const named = column(c, "functions.named", n, Uint8Array);
+
+	return { n, name, module, layer, named };
 }
 
 function frames(c: Container, nFunctions: number, nFiles: number): Frames {
@@ -469,6 +472,7 @@ function calls(c: Container, sizes: Sizes): Calls {
 	const read = reader(c, "calls", n);
 	const duration = read("duration", Float64Array);
 	const self = read("hidden", Float64Array);
+	const hasWaits = object(c.head.meta, "meta").callWaits === true;
 
 	for (let i = 0; i < n; i++)
 		self[i] = duration[i]! - self[i]!;
@@ -480,6 +484,10 @@ function calls(c: Container, sizes: Sizes): Calls {
 		depth: read("depth", Uint16Array),
 		parent: new Uint32Array(n),
 		text: read("text", Uint32Array, sizes.words),
+		blocked: hasWaits ? read("blocked", Float64Array) :
+			 new Float64Array(0),
+		preempted: hasWaits ? read("preempted", Float64Array) :
+			   new Float64Array(0),
 	};
 
 	nest(all);

@@ -35,9 +35,10 @@ export interface Process {
 	name: string;
 	start: number;		/* -1: before the recording */
 	end: number;		/* Infinity: after it */
+	program?: string;	/* path of its executable; "" not known */
 }
 
-export interface Thread extends Omit<Process, "pid"> {
+export interface Thread extends Omit<Process, "pid" | "program"> {
 	process: number;
 	tid: number;
 	/* by switches, ns; NaN: not recorded */
@@ -67,6 +68,7 @@ export interface Functions {
 	name: string[];
 	module: Uint32Array;
 	layer: Uint8Array;	/* index of LAYERS */
+	named?: Uint8Array;	/* 0: the name was made from an address */
 }
 
 export interface Frames {

@@ -21,7 +21,6 @@ export interface Tree {
 	waiting: Float64Array;
 	/* of a comparison: change of total per unit of work; null: none */
 	change: Float64Array | null;
-	/* 1: the change may be noise, so it has no colour; absent: by its size */
-	noise?: Uint8Array;
+	few?: Uint8Array;	/* too few samples of both sides for a verdict */
 	inlined: Uint8Array;
 }

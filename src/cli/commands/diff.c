@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "cli/alternate.h"
+#include "cli/forward.h"
 #include "cli/output_file.h"
 #include "cli/pager.h"
 #include "cli/reading.h"
@@ -315,7 +316,8 @@ static int add_all(struct diff_plan *plan, struct seam_diff *diff)
 	}
 	diff->sort = plan->o->sort[0] == 't' ? SEAM_SORT_TOTAL :
 		     SEAM_SORT_SELF;
-	for (size_t i = 0; i < plan->n_paths && !status; i++) {
+	for (size_t i = 0; i < plan->n_paths && !status &&
+	     !seam_forward_signal(); i++) {
 		char *path[] = { (char *)(uintptr_t)plan->paths[i], NULL };
 		struct seam_opened opened;
 
@@ -434,8 +436,11 @@ static int record(struct diff_plan *plan)
 {
 	struct seam_err err = { 0 };
 
-	if (seam_alternate_run(&plan->alternate, &err))
-		return seam_command_failed(&err);
+	int r = seam_alternate_run(&plan->alternate, &err);
+
+	if (r < 0)
+		return r == -EINTR ? SEAM_EXIT_SIGNAL :
+		       seam_command_failed(&err);
 	plan->paths = (const char *const *)plan->alternate.paths;
 	return 0;
 }
@@ -449,6 +454,7 @@ static int run(const struct seam_command *self, int argc, char **argv)
 	struct diff_plan plan = { .self = self, .o = &o };
 	struct seam_diff diff = { 0 };
 	int first, status = seam_command_parse(self, argc, argv, &o, &first);
+	int signal;
 
 	if (status)
 		return status;
@@ -456,7 +462,14 @@ static int run(const struct seam_command *self, int argc, char **argv)
 	if (!status && o.runs)
 		status = record(&plan);
 	if (!status)
-		status = add_all(&plan, &diff) ?: show(&plan, &diff);
+		status = add_all(&plan, &diff);
+	signal = seam_alternate_end(&plan.alternate);
+	if (signal) {
+		seam_command_say("stopped by signal %d", signal);
+		status = SEAM_EXIT_SIGNAL + signal;
+	}
+	if (!status)
+		status = show(&plan, &diff);
 	seam_diff_fini(&diff);
 	seam_alternate_fini(&plan.alternate);
 	free(plan.n_units);

@@ -5,7 +5,7 @@
  */
 #include "base/clock.h"
 #include "base/text.h"
-#include "cli/command.h"
+#include "cli/recorded.h"
 #include "record/perf/data_file.h"
 #include "record/proc/procfs.h"
 #include "record/record.h"
@@ -18,7 +18,6 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 enum {
@@ -26,10 +25,6 @@ enum {
 	DEFAULT_SNAPSHOTS = 10,
 	MAX_ARGUMENTS = 6,	/* in registers; System V ABI, 3.2.3 */
 	MAX_DEPTH = 256,	/* as many as a program takes */
-	/* As a shell reports them; Source: POSIX.1-2017, 2.8.2. */
-	EXIT_CANNOT_START = 126,
-	EXIT_NOT_FOUND = 127,
-	EXIT_SIGNAL = 128,
 };
 
 /* The calls of programs.  NULL or 0: not given. */
@@ -54,7 +49,7 @@ struct record_args {
 	struct seam_option_list events;
 	const char *frequency;
 	const char *call_graph, *layers;
-	const char *pids, *tids, *cpus;
+	struct seam_target_args targets;
 	const char *off_cpu;
 	const char *compress;
 	const char *ring, *jit_ring;
@@ -148,8 +143,9 @@ static const struct seam_option options[] = {
 	       "times are exact. Without that right the stacks of threads "
 	       "that wait for MIN or longer are read from outside, while they "
 	       "wait, as far as the kernel lets the user read them "
-	       "(ptrace(2)); the threads are not stopped. 'seam report "
-	       "--event off-cpu', 'seam report --by wait'."),
+	       "(ptrace(2)); the threads are not stopped. With --overwrite "
+	       "and --flight-recorder the newest 200,000 switches are kept. "
+	       "'seam report --event off-cpu', 'seam report --by wait'."),
 	OPTION(record.off_cpu.wakers, FLAG, 0, "wakers", NULL,
 	       "with --off-cpu: record which thread ended each wait",
 	       .detail = "'seam report --by waker'. Of all threads of the "
@@ -180,22 +176,9 @@ static const struct seam_option options[] = {
 	       "10 kHz there are no Lua stacks, nor in a program that runs as "
 	       "another user, in another pid namespace or in valgrind."),
 	HEADING("Which processes and CPUs"),
-	OPTION(pids, STRING, 'p', "pid", "PID",
-	       "running processes, with their children",
-	       .detail = "Several with commas. The recording ends with the "
-	       "last of them or with Ctrl-C. With a COMMAND, such as "
-	       "'sleep 10', it ends when COMMAND does; COMMAND itself is not "
-	       "recorded."),
-	OPTION(tids, STRING, 't', "tid", "TID",
+	SEAM_TARGET_OPTIONS(struct record_args, targets, record),
+	OPTION(targets.tids, STRING, 't', "tid", "TID",
 	       "running threads, with their children"),
-	OPTION(record.system_wide, FLAG, 'a', "all-cpus", NULL,
-	       "the whole system; with a COMMAND, until it ends"),
-	OPTION(cpus, STRING, 'C', "cpu", "CPUS",
-	       "only on these CPUs, such as 0,2-3",
-	       .detail = "Without a COMMAND, -p or -t: everything that runs on "
-	       "these CPUs. With one of them: only those processes, while they "
-	       "run there. perf record samples everything on the CPUs until "
-	       "COMMAND ends; that is -a -C CPUS here."),
 	OPTION(record.per_thread, FLAG, 0, "per-thread", NULL,
 	       "a ring for each thread instead of each CPU",
 	       .detail = "Events of such threads are not inherited. New "
@@ -494,11 +477,7 @@ static int parse_off_cpu(const char *text, struct seam_record_options *out)
 	if (*text && (!seam_text_ns(text, &out->off_cpu.min_ns) ||
 		      !out->off_cpu.min_ns))
 		return usage("--off-cpu takes a time such as 100us", text);
-	if (!out->overwrite)
-		return 0;
-	return seam_command_misused(&seam_record_command, "--off-cpu cannot be "
-		"combined with --overwrite and --flight-recorder: the stacks "
-		"of waits would be overwritten");
+	return 0;
 }
 
 static int parse_level(const char *text, int *level)
@@ -513,19 +492,6 @@ static int parse_level(const char *text, int *level)
 	if (*end || n < 1 || n > SEAM_COMPRESS_MAX_LEVEL)
 		return usage("-z takes a level from 1 to 22", text);
 	*level = (int)n;
-	return 0;
-}
-
-static int parse_targets(const struct record_args *o,
-			 struct seam_record_options *out)
-{
-	if (o->pids && seam_targets_parse(&out->pids, o->pids) < 0)
-		return usage("-p takes process ids", o->pids);
-	if (o->tids && seam_targets_parse(&out->tids, o->tids) < 0)
-		return usage("-t takes thread ids", o->tids);
-	if (o->cpus && (seam_procfs_list(&out->cpus, o->cpus) < 0 ||
-			!out->cpus.n))
-		return usage("-C takes CPUs such as 0,2-3", o->cpus);
 	return 0;
 }
 
@@ -623,9 +589,9 @@ static const char *problem_of_trace(const struct trace_args *args,
 	if (!out->command)
 		return "--trace needs a COMMAND: a process that runs already "
 		       "cannot have libseam-fdr.so";
-	if (out->pids.n || out->tids.n)
-		return "--trace cannot be combined with -p and -t: it is for "
-		       "what COMMAND runs";
+	if (out->pids.n || out->tids.n || out->by_user)
+		return "--trace cannot be combined with -p, -t and --uid: it "
+		       "is for what COMMAND runs";
 	if (args->n_arguments > MAX_ARGUMENTS)
 		return "--trace-args takes a number from 1 to 6";
 	if (args->depth > MAX_DEPTH)
@@ -661,18 +627,13 @@ static int check_trace(const struct trace_args *args,
 static const char *contradiction(const struct record_args *a)
 {
 	const struct seam_record_options *o = &a->record;
+	const struct seam_target_args *t = &a->targets;
 
 	if (strcmp(o->output, "-") == 0)
 		return "a recording is a folder: -o takes its name, not -";
-	if (!o->command && !a->pids && !a->tids && !a->cpus &&
-	    !o->system_wide)
-		return "nothing to record: give a COMMAND, processes (-p) or "
-		       "the whole system (-a)";
-	if (o->system_wide && (a->pids || a->tids))
-		return "-a cannot be combined with -p and -t";
-	if (o->per_thread && (o->system_wide ||
-			      (!o->command && !a->pids && !a->tids)))
-		return "--per-thread needs a COMMAND, -p or -t";
+	if (o->per_thread && (o->system_wide || (!o->command &&
+			      !t->pids && !t->tids && !t->user)))
+		return "--per-thread needs a COMMAND, -p, -t or --uid";
 	if (o->per_thread && o->overwrite)
 		return "--per-thread and --overwrite cannot be combined";
 	if (a->snapshot_every && !o->overwrite && !a->aux_snapshots &&
@@ -707,8 +668,9 @@ static int check_args(struct record_args *a, char **command)
 		return seam_command_misused(&seam_record_command, "%s", problem);
 	o->layers = !a->layers || *a->layers == 'a' ? SEAM_LAYERS_AUTO :
 		    *a->layers == 'g' ? SEAM_LAYERS_GUEST : SEAM_LAYERS_NATIVE;
-	if (check_flight(&a->flight, o) || parse_call_graph(a->call_graph, o) ||
-	    parse_targets(a, o) || check_trace(&a->trace, o) ||
+	if (seam_targets_read(&seam_record_command, &a->targets, o) ||
+	    check_flight(&a->flight, o) || parse_call_graph(a->call_graph, o) ||
+	    check_trace(&a->trace, o) ||
 	    parse_off_cpu(a->off_cpu, o) ||
 	    parse_frequency(a->frequency, &o->frequency_hz) ||
 	    parse_level(a->compress, &o->compress_level) ||
@@ -894,26 +856,6 @@ static void summarize(const char *output, bool has_command,
 }
 
 /*
- * The status of the command if there is one; see command.h.  If a signal ended
- * the recording before the command, as if the signal had ended the command.
- */
-static int exit_status(const struct seam_record_options *what,
-		       const struct seam_record_result *r)
-{
-	bool lossy = seam_counts_any_lost(&r->counts) || r->cut_short ||
-		     r->skipped || r->has_no_calls;
-	int status = SEAM_EXIT_DONE;
-
-	if (what->command && !r->command_ended && !r->stopped_command)
-		status = EXIT_SIGNAL + r->signal;
-	else if (r->command_ended && !r->stopped_command)
-		status = WIFSIGNALED(r->wait_status) ?
-			 EXIT_SIGNAL + WTERMSIG(r->wait_status) :
-			 WEXITSTATUS(r->wait_status);
-	return status == SEAM_EXIT_DONE && lossy ? SEAM_EXIT_LOSSY : status;
-}
-
-/*
  * The exit status.  The recording has the command line, to which "seam" is
  * added.
  */
@@ -935,10 +877,9 @@ static int record_and_report(struct seam_record_options *what, int argc,
 	} else {
 		r = seam_err_no_memory(&err);
 	}
-	if (result->start_error) {
+	if (result->command.start_error) {
 		seam_command_failed(&err);
-		return result->start_error == -ENOENT ? EXIT_NOT_FOUND :
-		       EXIT_CANNOT_START;
+		return seam_recorded_status(what, &result->command, false);
 	}
 	if (r < 0) {
 		seam_err_add(&err, r, result->cut_short ?
@@ -949,7 +890,9 @@ static int record_and_report(struct seam_record_options *what, int argc,
 			return SEAM_EXIT_FAILED;
 	}
 	summarize(what->output, what->command != NULL, result);
-	return exit_status(what, result);
+	return seam_recorded_status(what, &result->command,
+		seam_counts_any_lost(&result->counts) || result->cut_short ||
+		result->skipped || result->has_no_calls);
 }
 
 static int run_record(const struct seam_command *self, int argc, char **argv)
@@ -966,9 +909,7 @@ static int run_record(const struct seam_command *self, int argc, char **argv)
 	if (!status)
 		status = record_and_report(&args.record, argc, argv, &result);
 	seam_record_result_fini(&result);
-	free(args.record.pids.items);
-	free(args.record.tids.items);
-	free(args.record.cpus.items);
+	seam_targets_fini(&args.record);
 	return status;
 }
 

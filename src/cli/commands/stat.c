@@ -8,14 +8,14 @@
  */
 #include "base/json.h"
 #include "base/text.h"
-#include "cli/command.h"
+#include "cli/forward.h"
+#include "cli/recorded.h"
 #include "record/counters/counters.h"
 #include "record/proc/procfs.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -23,10 +23,6 @@
 enum {
 	MAX_RUNS = 1000,
 	MAX_ROWS = 20,		/* of processes; JSON has all */
-	/* As a shell reports them; Source: POSIX.1-2017, 2.8.2. */
-	EXIT_CANNOT_START = 126,
-	EXIT_NOT_FOUND = 127,
-	EXIT_SIGNAL = 128,
 };
 
 /* Where a time is printed in seconds, and not in ms. */
@@ -34,7 +30,7 @@ enum {
 
 struct stat_args {
 	uint64_t n_runs;
-	const char *pids;
+	struct seam_target_args targets;
 	const char *by;
 	const char *output;	/* NULL: standard error */
 	bool json;
@@ -44,11 +40,7 @@ static const struct seam_option options[] = {
 	SEAM_OPTION(struct stat_args, n_runs, U64, 'r', "repeat", "N",
 		    "run COMMAND N times: the median, and from where to where",
 		    .least = 1),
-	SEAM_OPTION(struct stat_args, pids, STRING, 'p', "pid", "PID",
-		    "running processes, with their children",
-		    .detail = "Several with commas. Until the last of them "
-		    "ends, or Ctrl-C; with a COMMAND, such as 'sleep 10', "
-		    "until that ends; COMMAND itself is not counted."),
+	SEAM_PID_OPTION(struct stat_args, targets),
 	SEAM_OPTION(struct stat_args, by, STRING, 0, "by", "WHAT",
 		    "also a row for each process", .choices = "process"),
 	SEAM_OPTION(struct stat_args, json, FLAG, 0, "json", NULL,
@@ -133,52 +125,6 @@ static void run_and_send(const struct seam_record_options *what, int fd)
 	_exit(SEAM_EXIT_DONE);
 }
 
-/* The process of the run: signals for us are for it. */
-static volatile pid_t running;
-
-static void forward(int number, siginfo_t *info, void *context)
-{
-	int code = errno;
-
-	(void)context;
-	/* the terminal has sent its signals to the run too */
-	if (running > 0 && info->si_code != SI_KERNEL)
-		kill(running, number);
-	errno = code;
-}
-
-static const int forwarded[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
-enum { N_FORWARDED = SEAM_ARRAY_SIZE(forwarded) };
-
-static pid_t fork_run(const struct seam_record_options *what, const int fds[2])
-{
-	struct sigaction before[N_FORWARDED];
-	struct sigaction action = {
-		.sa_sigaction = forward, .sa_flags = SA_SIGINFO | SA_RESTART,
-	};
-	sigset_t set, old;
-
-	sigemptyset(&set);
-	for (size_t i = 0; i < N_FORWARDED; i++)
-		sigaddset(&set, forwarded[i]);
-	sigprocmask(SIG_BLOCK, &set, &old);
-	for (size_t i = 0; i < N_FORWARDED; i++)
-		sigaction(forwarded[i], NULL, &before[i]);
-	running = fork();
-	if (running == 0) {
-		for (size_t i = 0; i < N_FORWARDED; i++)
-			sigaction(forwarded[i], &before[i], NULL);
-		sigprocmask(SIG_SETMASK, &old, NULL);
-		close(fds[0]);
-		run_and_send(what, fds[1]);
-	}
-	for (size_t i = 0; i < N_FORWARDED; i++)
-		if (before[i].sa_handler != SIG_IGN)
-			sigaction(forwarded[i], &action, NULL);
-	sigprocmask(SIG_SETMASK, &old, NULL);
-	return running;
-}
-
 /* 0, and a run more; or -errno. */
 static int run_once(struct runs *runs, const struct seam_record_options *what,
 		    struct seam_err *err)
@@ -187,15 +133,20 @@ static int run_once(struct runs *runs, const struct seam_record_options *what,
 	struct seam_counts_of_run *counts = &message.counts;
 	bool is_whole;
 	int fds[2];
+	pid_t pid;
 
 	if (pipe2(fds, O_CLOEXEC) < 0)
 		return seam_err_errno(err, "cannot make a pipe");
-	if (fork_run(what, fds) < 0) {
+	pid = seam_forward_fork();
+	if (pid == 0) {
 		close(fds[0]);
-		close(fds[1]);
-		return seam_err_errno(err, "cannot fork");
+		run_and_send(what, fds[1]);
 	}
 	close(fds[1]);
+	if (pid < 0) {
+		close(fds[0]);
+		return seam_err_errno(err, "cannot fork");
+	}
 	is_whole = read_all(fds[0], &message, sizeof(message));
 	counts->processes = NULL;
 	if (is_whole && counts->n_processes)
@@ -206,13 +157,12 @@ static int run_once(struct runs *runs, const struct seam_record_options *what,
 		      sizeof(*counts->processes)))
 		counts->n_processes = 0;
 	close(fds[0]);
-	waitpid(running, NULL, 0);
-	running = 0;
+	seam_forward_wait(NULL);
 	if (is_whole && message.r < 0) {
 		*err = message.err;
-		runs->status = counts->start_error == 0 ? SEAM_EXIT_FAILED :
-			       counts->start_error == -ENOENT ?
-			       EXIT_NOT_FOUND : EXIT_CANNOT_START;
+		runs->status = counts->command.start_error ?
+			seam_recorded_status(what, &counts->command, false) :
+			SEAM_EXIT_FAILED;
 		return message.r;
 	}
 	if (!is_whole)
@@ -220,22 +170,6 @@ static int run_once(struct runs *runs, const struct seam_record_options *what,
 				    "killed");
 	return SEAM_ARRAY_ADD(&runs->items, *counts) ? 0 :
 	       seam_err_no_memory(err);
-}
-
-/* As that of 'seam record'. */
-static int status_of(const struct seam_record_options *what,
-		     const struct seam_counts_of_run *run)
-{
-	int status = SEAM_EXIT_DONE;
-
-	if (what->command && !run->command_ended && !run->stopped_command)
-		status = EXIT_SIGNAL + run->signal;
-	else if (run->command_ended && !run->stopped_command)
-		status = WIFSIGNALED(run->wait_status) ?
-			 EXIT_SIGNAL + WTERMSIG(run->wait_status) :
-			 WEXITSTATUS(run->wait_status);
-	return status == SEAM_EXIT_DONE && run->n_lost ? SEAM_EXIT_LOSSY :
-	       status;
 }
 
 /* ---- the sum of all runs ---- */
@@ -405,15 +339,15 @@ static void print_processes(FILE *out, const struct seam_counts_of_run *run)
 static void print_title(FILE *out, const struct stat_args *args,
 			const struct seam_record_options *what)
 {
-	if (args->pids) {
+	if (args->targets.pids) {
 		fprintf(out, "process ");
-		seam_text_put(out, args->pids, SEAM_TEXT_TERMINAL);
+		seam_text_put(out, args->targets.pids, SEAM_TEXT_TERMINAL);
 	}
-	for (char **word = what->command; !args->pids && *word; word++) {
+	for (char **word = what->command; !args->targets.pids && *word; word++) {
 		fprintf(out, "%s", word == what->command ? "'" : " ");
 		seam_text_put(out, *word, SEAM_TEXT_TERMINAL);
 	}
-	if (!args->pids)
+	if (!args->targets.pids)
 		fprintf(out, "'");
 }
 
@@ -551,19 +485,16 @@ static int check_args(const struct stat_args *args,
 		      struct seam_record_options *what, char **command)
 {
 	what->command = *command ? command : NULL;
-	if (!what->command && !args->pids)
+	if (!what->command && !args->targets.pids)
 		return seam_command_misused(&seam_stat_command, "nothing to "
 			"count: give a COMMAND or processes (-p)");
-	if (args->n_runs > 1 && (args->pids || args->by))
+	if (args->n_runs > 1 && (args->targets.pids || args->by))
 		return seam_command_misused(&seam_stat_command, "-r cannot be "
-			"combined with %s", args->pids ? "-p" : "--by");
+			"combined with %s", args->targets.pids ? "-p" : "--by");
 	if (args->n_runs > MAX_RUNS)
 		return seam_command_misused(&seam_stat_command, "-r takes at "
 			"most %d", MAX_RUNS);
-	if (args->pids && seam_targets_parse(&what->pids, args->pids))
-		return seam_command_misused(&seam_stat_command, "-p takes "
-			"process ids with commas: '%s'", args->pids);
-	return 0;
+	return seam_targets_read(&seam_stat_command, &args->targets, what);
 }
 
 static int run_stat(const struct seam_command *self, int argc, char **argv)
@@ -578,9 +509,10 @@ static int run_stat(const struct seam_command *self, int argc, char **argv)
 	if (!status)
 		status = check_args(&args, &what, argv + first);
 	if (status) {
-		free(what.pids.items);
+		seam_targets_fini(&what);
 		return status;
 	}
+	seam_forward_begin();
 	for (uint64_t i = 0; r == 0 && i < args.n_runs; i++) {
 		const struct seam_counts_of_run *run;
 
@@ -589,16 +521,18 @@ static int run_stat(const struct seam_command *self, int argc, char **argv)
 			break;
 		run = &runs.items.items[runs.items.n - 1];
 		if (!runs.status)
-			runs.status = status_of(&what, run);
-		if (run->signal)
+			runs.status = seam_recorded_status(&what,
+					&run->command, run->n_lost);
+		if (run->command.signal || seam_forward_signal())
 			break;
 	}
+	seam_forward_end();
 	if (r == 0)
 		r = print(&args, &what, &runs, &err);
 	for (size_t i = 0; i < runs.items.n; i++)
 		free(runs.items.items[i].processes);
 	free(runs.items.items);
-	free(what.pids.items);
+	seam_targets_fini(&what);
 	if (r == 0)
 		return runs.status;
 	seam_command_failed(&err);
@@ -619,7 +553,12 @@ const struct seam_command seam_stat_command = {
 		"Switches and the times of waits are exact and need no "
 		"privilege. A thread is blocked from a switch that it "
 		"wanted, and preempted while it could run and another thread "
-		"did. The wake delay is the time from a wakeup to the switch "
+		"did. task-clock is the CPU time by the scheduler's clock, as "
+		"CLOCK_PROCESS_CPUTIME_ID has it: of COMMAND, from its exec on, "
+		"and of the processes that were waited for; with -p of those "
+		"that live at the end. Of other processes it is the time "
+		"between their switches, which lacks some microseconds of "
+		"each switch. The wake delay is the time from a wakeup to the switch "
 		"to the thread; of threads that ended before their file in "
 		"/proc was read, every 200 ms, it is not known, and the part "
 		"of the CPU time that it is of is printed. Faults, user and "

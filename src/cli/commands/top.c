@@ -9,9 +9,10 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "cli/command.h"
+#include "cli/recorded.h"
 #include "model/live/live.h"
 #include "record/proc/procfs.h"
+#include "record/proc/target_file.h"
 #include "record/stream.h"
 #include "report/rows.h"
 #include "report/view.h"
@@ -23,23 +24,19 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 enum {
 	DEFAULT_ROWS = 20,
 	MIN_SAMPLES = 30,	/* of fewer, a share means nothing */
 	MAX_OWN = 64,		/* processes of ours */
-	/* As a shell reports them; Source: POSIX.1-2017, 2.8.2. */
-	EXIT_CANNOT_START = 126,
-	EXIT_NOT_FOUND = 127,
-	EXIT_SIGNAL = 128,
 };
 
 struct top_args {
 	struct seam_record_options record;
 	struct seam_option_list events;
-	const char *frequency, *call_graph, *pids, *cpus;
+	struct seam_target_args targets;
+	const char *frequency, *call_graph;
 	const char *once;	/* "" where it has no value */
 	const char *interval;
 	const char *by;
@@ -51,14 +48,7 @@ struct top_args {
 
 static const struct seam_option options[] = {
 	{ .help = "What to sample", .kind = SEAM_OPTION_HEADING },
-	OPTION(pids, STRING, 'p', "pid", "PID",
-	       "running processes, with their children",
-	       .detail = "Several with commas. With a COMMAND, such as 'sleep "
-	       "10', until that ends; COMMAND itself is not sampled."),
-	OPTION(record.system_wide, FLAG, 'a', "all-cpus", NULL,
-	       "the whole system; with a COMMAND, until it ends"),
-	OPTION(cpus, STRING, 'C', "cpu", "CPUS",
-	       "only on these CPUs, such as 0,2-3"),
+	SEAM_TARGET_OPTIONS(struct top_args, targets, record),
 	OPTION(events, STRINGS, 'e', "event", "EVENT",
 	       "an event, as of 'seam record'"),
 	OPTION(frequency, STRING, 'F', "freq", "HZ",
@@ -166,6 +156,31 @@ static uint64_t own_cpu_ns(const struct live_top *t, bool has_recorder)
 			sum += one;
 	}
 	return sum;
+}
+
+/* ---- names of JIT code ---- */
+
+/*
+ * Whose files are read while the screen is shown: those of our own user, also of
+ * the one that ran sudo.  Those of others may be on a file system that never
+ * answers; 'seam record' reads them in a helper.
+ */
+static bool owner_of(int32_t pid, struct seam_jit_owner *owner)
+{
+	const char *sudo = geteuid() == 0 ? getenv("SUDO_UID") : NULL;
+	struct seam_target target;
+	bool is_ours = seam_targets_is_of_user(pid, geteuid()) ||
+		       (sudo && seam_targets_is_of_user(pid,
+					(uid_t)strtoul(sudo, NULL, 10)));
+
+	if (!is_ours || seam_target_open(&target, pid, NULL) < 0)
+		return false;
+	*owner = (struct seam_jit_owner) {
+		.pid = pid, .inner_pid = target.inner_pid,
+		.uid = target.uid, .start_ns = target.start_ns,
+	};
+	seam_target_close(&target);
+	return true;
 }
 
 /* ---- one table ---- */
@@ -500,26 +515,6 @@ static bool parse_time(const char *text, uint64_t *ns)
 	return seam_text_ns(text, ns) && *ns >= 10 * SEAM_NS_PER_MS;
 }
 
-static int check_targets(struct top_args *a)
-{
-	struct seam_record_options *o = &a->record;
-
-	if (!o->command && !a->pids && !a->cpus && !o->system_wide)
-		return seam_command_misused(&seam_top_command, "nothing to "
-			"sample: give a COMMAND, processes (-p) or the whole "
-			"system (-a)");
-	if (o->system_wide && a->pids)
-		return seam_command_misused(&seam_top_command, "-a cannot be "
-			"combined with -p");
-	if (a->pids && seam_targets_parse(&o->pids, a->pids) < 0)
-		return seam_command_misused(&seam_top_command, "-p takes "
-			"process ids: '%s'", a->pids);
-	if (a->cpus && (seam_procfs_list(&o->cpus, a->cpus) < 0 || !o->cpus.n))
-		return seam_command_misused(&seam_top_command, "-C takes CPUs "
-			"such as 0,2-3: '%s'", a->cpus);
-	return 0;
-}
-
 static int check_args(struct top_args *a, struct live_top *t, char **command)
 {
 	struct seam_record_options *o = &a->record;
@@ -547,15 +542,20 @@ static int check_args(struct top_args *a, struct live_top *t, char **command)
 		return seam_command_misused(&seam_top_command, "--once cannot "
 			"be combined with -i");
 	seam_by_parse(a->by ? a->by : "symbol", &t->by);
-	return check_targets(a);
+	return seam_targets_read(&seam_top_command, &a->targets, o);
 }
 
 static void make_title(const struct top_args *a, char *text, size_t cap)
 {
-	size_t n = (size_t)snprintf(text, cap, "seam top%s%s%s",
-				    a->pids ? " -p " : "",
-				    a->pids ? a->pids : "",
-				    a->record.system_wide ? " -a" : "");
+	const struct seam_target_args *t = &a->targets;
+	size_t n = (size_t)snprintf(text, cap, "seam top%s%s%s%s%s%s%s",
+				    t->pids ? " -p " : t->user ? " -u " : "",
+				    t->pids ? t->pids : t->user ? t->user : "",
+				    a->record.system_wide ? " -a" : "",
+				    t->cgroup ? " -G " : "",
+				    t->cgroup ? t->cgroup : "",
+				    t->cpus ? " -C " : "",
+				    t->cpus ? t->cpus : "");
 
 	for (char **word = a->record.command; word && *word && n < cap; word++)
 		n += (size_t)snprintf(text + n, cap - n, " %s", *word);
@@ -564,22 +564,14 @@ static void make_title(const struct top_args *a, char *text, size_t cap)
 /* As that of 'seam record'; 0 where the user has ended it. */
 static int exit_status(const struct live_top *t)
 {
-	const struct seam_stream_end *end = &t->end;
-	int status = SEAM_EXIT_DONE;
+	struct seam_command_end end = t->end.command;
 
-	if (end->start_error)
-		return end->start_error == -ENOENT ? EXIT_NOT_FOUND :
-		       EXIT_CANNOT_START;
-	if (end->r < 0)
+	if (!end.start_error && t->end.r < 0)
 		return SEAM_EXIT_FAILED;
-	if (end->command_ended && !end->stopped_command && !t->is_asked)
-		status = WIFSIGNALED(end->wait_status) ?
-			 EXIT_SIGNAL + WTERMSIG(end->wait_status) :
-			 WEXITSTATUS(end->wait_status);
+	end.was_stopped |= t->is_asked;
 	/* what was lost after the only table is not missing in it */
-	return status == SEAM_EXIT_DONE &&
-	       (t->all.n_lost || (end->is_lossy && !t->args->once)) ?
-	       SEAM_EXIT_LOSSY : status;
+	return seam_recorded_status(&t->args->record, &end, t->all.n_lost ||
+				    (t->end.is_lossy && !t->args->once));
 }
 
 /* 0 or -errno: the screen, if there is to be one. */
@@ -618,6 +610,7 @@ static int start(struct live_top *t, const struct top_args *args,
 				      t->interval_ns, t->browser != NULL, err);
 	if (r < 0)
 		return r;
+	seam_live_follow_names(t->live, owner_of);
 	find_own(t);
 	seam_live_exclude(t->live, getpid());
 	for (size_t i = 0; i < t->n_own; i++)
@@ -678,8 +671,7 @@ static int run_top(const struct seam_command *self, int argc, char **argv)
 out:
 	seam_stream_close(&t.stream);
 	seam_live_free(t.live);
-	free(args.record.pids.items);
-	free(args.record.cpus.items);
+	seam_targets_fini(&args.record);
 	return status;
 }
 
@@ -697,8 +689,10 @@ const struct seam_command seam_top_command = {
 		"it prints on the terminal is discarded, and it cannot read "
 		"from it.\n\n"
 		"Names are looked up once for each place, by symbol tables; "
-		"--inline adds inlined functions. Code of JITs has no names "
-		"here, and Lua functions are not known: record them.\n\n"
+		"--inline adds inlined functions. Code of JITs has the names "
+		"that its runtime has written by then to a perf map or a "
+		"jitdump, of processes of the user who runs seam (or sudo). "
+		"Lua functions are not known: record them.\n\n"
 		"It ends with COMMAND or the last of the processes, with 'q', "
 		"or Ctrl-C; a COMMAND is terminated then. The exit status is "
 		"that of COMMAND, 0 if the user ended it, 3 if samples were "

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* view.c - 'seam view': a recording as a page for a browser */
 #include <errno.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,6 +17,7 @@ struct view_options {
 	bool no_browser;
 	bool source;
 	bool no_code;
+	uint64_t max_rows;
 };
 
 #define OPTION(...) SEAM_OPTION(struct view_options, __VA_ARGS__)
@@ -36,6 +38,13 @@ static const struct seam_option options[] = {
 	       "leave machine code out",
 	       .detail = "Else the page has the instructions of the 40 "
 	       "functions with the most samples in themselves."),
+	OPTION(max_rows, U64, 0, "max-rows", "N",
+	       "at most N samples and N calls in the page (2000000)",
+	       .least = 100,
+	       .detail = "Of larger recordings samples of one stack that are "
+	       "near each other are added up, and the shortest calls are left "
+	       "out of the time line; no sum changes, and the page says so. A "
+	       "browser needs about 100 bytes a row."),
 	SEAM_INPUT_OPTION(struct view_options, reading),
 	SEAM_READING_OPTIONS(struct view_options, reading),
 };
@@ -49,6 +58,8 @@ struct viewed {
 	struct seam_opened opened;
 	struct seam_manifest manifest;
 	struct seam_symbols_options symbols;
+	struct seam_profile wait_threads;
+	struct seam_waits waits;
 };
 
 static int read_source(void *context, const char *path, struct seam_file *file)
@@ -63,6 +74,7 @@ static int open_one(struct viewed *v, const struct seam_command *self,
 		    const struct view_options *o, char **argv, int first,
 		    int end)
 {
+	struct seam_err unused = { 0 };
 	const char *bundle;
 	int status = seam_reading_open(&v->opened, self, &o->reading, end,
 				       argv, first);
@@ -77,7 +89,13 @@ static int open_one(struct viewed *v, const struct seam_command *self,
 				   v->opened.profile.bundle);
 	v->symbols.bundle = bundle;
 	/* a manifest that cannot be read is a note of the profile */
-	seam_input_manifest(&v->manifest, bundle, NULL);
+	seam_input_manifest(&v->manifest, bundle, &unused);
+	/* what cannot be read is a note too */
+	if (v->opened.profile.clock_skew_ns &&
+	    v->opened.profile.thread_times.n &&
+	    seam_profile_init(&v->wait_threads) == 0)
+		seam_load_waits(&v->wait_threads, v->opened.path, &v->waits,
+				&unused);
 	return SEAM_EXIT_DONE;
 }
 
@@ -87,6 +105,7 @@ static void add_part(struct seam_page *page, const struct viewed *v,
 	page->parts[page->n_parts++] = (struct seam_page_part) {
 		.selected = &v->opened.selected, .file = v->opened.path,
 		.manifest = &v->manifest,
+		.wait_threads = &v->wait_threads, .waits = &v->waits,
 		.symbols = o->no_code ? NULL : &v->symbols,
 		.source = o->source ? read_source : NULL, .context = o,
 	};
@@ -133,13 +152,14 @@ static int serve_page(const struct viewed *v, const struct seam_page *page,
 
 static int run(const struct seam_command *self, int argc, char **argv)
 {
-	struct view_options o = { 0 };
+	struct view_options o = { .max_rows = SEAM_PAGE_ROWS };
 	struct viewed viewed[SEAM_PAGE_PARTS] = { 0 };
 	struct seam_page page = { .n_parts = 0 };
 	int first, n, status = seam_command_parse(self, argc, argv, &o, &first);
 
 	if (status)
 		return status;
+	page.max_rows = o.max_rows;
 	n = argc - first;
 	if (n > SEAM_PAGE_PARTS)
 		return seam_command_misused(self, "one recording, or two to be "
@@ -155,6 +175,8 @@ static int run(const struct seam_command *self, int argc, char **argv)
 			 serve_page(&viewed[0], &page, &o);
 	for (size_t i = 0; i < page.n_parts; i++) {
 		seam_manifest_fini(&viewed[i].manifest);
+		seam_profile_fini(&viewed[i].wait_threads);
+		free(viewed[i].waits.items.items);
 		seam_reading_close(&viewed[i].opened);
 	}
 	return status;
@@ -174,11 +196,7 @@ const struct seam_command seam_view_command = {
 		"bits, which is also printed. Requests with another path, host "
 		"or method are refused. Ctrl-C ends the server, with exit "
 		"status 0. With -o the page is a file that needs no network "
-		"and no other file, and can be sent to others.\n\n"
-		"A page has at most 2,000,000 samples and as many calls. Of "
-		"larger recordings samples of one stack that are near each "
-		"other are added up, and the shortest calls are left out of "
-		"the time line; no sum changes, and the page says so.",
+		"and no other file, and can be sent to others.",
 	.examples =
 		"seam view\tthe last recording, in a browser\n"
 		"seam view --source -o app.html app.seam\t"

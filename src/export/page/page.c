@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "base/pair_map.h"
 #include "base/text.h"
 #include "export/page/page_code.h"
 #include "export/page/page_rows.h"
@@ -22,6 +23,7 @@ struct page_frame {
 
 struct page_writer {
 	const struct seam_page_part *part;
+	uint64_t max_rows;
 	const struct seam_profile *profile;
 	struct seam_parts parts;
 	struct seam_page_rows rows;
@@ -95,6 +97,8 @@ static void put_meta(struct page_writer *w)
 		      (int64_t)seam_page_number(p->clock_skew_ns) : -1);
 	seam_json_string(j, "hostName", m->host ? m->host : "");
 	seam_json_u64(j, "cpus", p->n_cpus);
+	seam_json_bool(j, "callWaits", w->part->waits &&
+		       w->part->waits->items.n);
 	seam_json_close(j);
 }
 
@@ -113,22 +117,51 @@ static void put_life(struct page_writer *w, uint64_t start_ns, uint64_t end_ns)
 							       end_ns));
 }
 
+/*
+ * The program of each process: the file of the first executable mapping of its
+ * pid.  @programs: from pid to module.  False: no memory.
+ */
+static bool find_programs(const struct seam_profile *p,
+			  struct seam_pair_map *programs)
+{
+	for (size_t i = 0; i < p->mappings.n; i++) {
+		const struct seam_mapping *m = &p->mappings.items[i];
+		uint64_t pid = (uint64_t)m->pid;
+
+		if (m->is_executable &&
+		    p->modules.items[m->module].kind == SEAM_MODULE_FILE &&
+		    !seam_pair_map_find(programs, pid, 0) &&
+		    seam_pair_map_put(programs, pid, 0, m->module))
+			return false;
+	}
+	return true;
+}
+
 static void put_processes(struct page_writer *w)
 {
 	const struct seam_profile *p = w->profile;
+	struct seam_pair_map programs = { .slots.n = 0 };
+
+	w->rows.is_failed |= !find_programs(p, &programs);
 
 	seam_json_open(&w->json, "processes", '[');
 	for (size_t i = 0; i < p->processes.n; i++) {
 		const struct seam_process *process = &p->processes.items[i];
+		const uint32_t *program;
 
 		seam_json_open(&w->json, NULL, '{');
 		seam_json_i64(&w->json, "pid", process->pid);
 		seam_json_string(&w->json, "name", seam_profile_text(
 				p, process->name));
+		program = seam_pair_map_find(&programs,
+					     (uint64_t)process->pid, 0);
+		seam_json_string(&w->json, "program", program ?
+				 seam_profile_path(p, *program) : "");
 		put_life(w, process->start_ns, process->end_ns);
 		seam_json_close(&w->json);
 	}
 	seam_json_close(&w->json);
+	seam_pair_map_fini(&programs);
 }
 
 /* By its switches; without, null. */
@@ -275,6 +308,8 @@ static void put_columns(struct page_writer *w)
 			    false),
 		SEAM_COLUMN("functions.layer", &w->profile->functions, layer,
 			    false),
+		SEAM_COLUMN("functions.named", &w->profile->functions,
+			    is_named, false),
 		SEAM_COLUMN("frames.func", &w->frames, function, true),
 		SEAM_COLUMN("frames.file", &w->frames, file, true),
 		SEAM_COLUMN("frames.line", &w->frames, line, true),
@@ -297,6 +332,10 @@ static void put_columns(struct page_writer *w)
 		SEAM_COLUMN("calls.duration", &rows->calls, duration_ns,
 			    false),
 		SEAM_COLUMN("calls.hidden", &rows->calls, hidden_ns, false),
+		SEAM_COLUMN("calls.blocked", &rows->calls, off.blocked_ns,
+			    false),
+		SEAM_COLUMN("calls.preempted", &rows->calls, off.preempted_ns,
+			    false),
 		SEAM_COLUMN("calls.thread", &rows->calls, thread, false),
 		SEAM_COLUMN("calls.func", &rows->calls, function, false),
 		SEAM_COLUMN("calls.depth", &rows->calls, depth, false),
@@ -390,13 +429,13 @@ static void say_left_out(const struct page_writer *w,
 
 	if (rows->n_merged)
 		say("%" PRIu64 " samples are added to others of their stack "
-		    "near them: a page has at most %d", rows->n_merged,
-		    SEAM_PAGE_SAMPLES);
+		    "near them: a page has at most %" PRIu64, rows->n_merged,
+		    rows->max_rows);
 	if (rows->n_short_calls)
 		say("%" PRIu64 " calls of less than %" PRIu64 " ns are not on "
-		    "the time line: a page has at most %d; --time selects a "
-		    "part with all of them", rows->n_short_calls,
-		    rows->least_call_ns, SEAM_PAGE_CALLS);
+		    "the time line: a page has at most %" PRIu64 "; --time "
+		    "selects a part with all of them", rows->n_short_calls,
+		    rows->least_call_ns, rows->max_rows);
 	if (rows->n_more_marks)
 		say("%" PRIu64 " events of the program are left out: a page "
 		    "has at most %d", rows->n_more_marks, SEAM_PAGE_MARKS);
@@ -416,7 +455,8 @@ static int fill(struct page_writer *w, FILE *out, struct seam_err *err)
 					err);
 	if (r)
 		return r;
-	r = seam_page_rows_init(&w->rows, &w->parts);
+	r = seam_page_rows_init(&w->rows, w->part, &w->parts,
+				w->max_rows);
 	if (!r)
 		r = add_marks(w);
 	if (!r)
@@ -425,9 +465,9 @@ static int fill(struct page_writer *w, FILE *out, struct seam_err *err)
 		r = seam_payload_open(&w->payload, out);
 	if (r == -EFBIG)
 		return seam_err_set(err, r, "cannot make a page: more than "
-				    "%d distinct stacks; choose a part with "
-				    "--time, --thread or --event",
-				    SEAM_PAGE_SAMPLES);
+				    "%" PRIu64 " distinct stacks; choose a "
+				    "part with --time, --thread or --event",
+				    w->rows.max_rows);
 	if (r)
 		return r == -ENOMEM ? seam_err_no_memory(err) :
 		       seam_err_set(err, r, "cannot make a page: %s",
@@ -435,15 +475,17 @@ static int fill(struct page_writer *w, FILE *out, struct seam_err *err)
 	put_head(w);
 	put_columns(w);
 	r = seam_payload_close(&w->payload);
-	return r ? seam_err_no_memory(err) : 0;
+	return r || w->rows.is_failed ? seam_err_no_memory(err) : 0;
 }
 
-static int write_part(const struct seam_page_part *part,
+static int write_part(const struct seam_page *page, size_t i,
 		      const struct seam_export *export, struct seam_err *err)
 {
+	const struct seam_page_part *part = &page->parts[i];
 	FILE *out = export->out;
 	struct page_writer w = {
 		.part = part, .profile = part->selected->profile,
+		.max_rows = page->max_rows,
 	};
 	int r;
 
@@ -467,7 +509,7 @@ int seam_write_page(const struct seam_export *export, struct seam_err *err)
 	const struct seam_page alone = {
 		.parts = { { .selected = export->selected, .file = "",
 			     .manifest = &none } },
-		.n_parts = 1,
+		.n_parts = 1, .max_rows = SEAM_PAGE_ROWS,
 	};
 	const struct seam_page *page = export->picture ? export->picture :
 				       &alone;
@@ -476,7 +518,7 @@ int seam_write_page(const struct seam_export *export, struct seam_err *err)
 
 	fwrite(page_html, 1, (size_t)(at - page_html), export->out);
 	for (size_t i = 0; i < page->n_parts && !r; i++)
-		r = write_part(&page->parts[i], export, err);
+		r = write_part(page, i, export, err);
 	fputs(at + sizeof(place) - 1, export->out);
 	return r;
 }

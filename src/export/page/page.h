@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "export/exporter.h"
+#include "model/profile/waits.h"
 #include "wire/manifest.h"
 
 /* Of a recording, what is not in its selected profile. */
@@ -16,6 +17,9 @@ struct seam_page_part {
 	const struct seam_selected *selected;
 	const char *file;		/* its name */
 	const struct seam_manifest *manifest;	/* zeroed: none */
+	/* When its threads waited, for calls (seam_load_waits()); or NULL. */
+	const struct seam_profile *wait_threads;
+	const struct seam_waits *waits;		/* sorted; empty: not known */
 	/* of machine code; NULL: it is left out */
 	const struct seam_symbols_options *symbols;
 	/* Read a source file.  0 or -errno; NULL: sources are left out. */
@@ -23,11 +27,15 @@ struct seam_page_part {
 	void *context;
 };
 
-enum { SEAM_PAGE_PARTS = 2 };
+enum {
+	SEAM_PAGE_PARTS = 2,
+	SEAM_PAGE_ROWS = 2000000,	/* of samples, and of calls */
+};
 
 struct seam_page {
 	struct seam_page_part parts[SEAM_PAGE_PARTS];
 	size_t n_parts;		/* two are compared */
+	uint64_t max_rows;	/* of samples, and of calls */
 };
 
 /*

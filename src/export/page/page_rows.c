@@ -162,7 +162,7 @@ static int add_samples(struct seam_page_rows *rows,
 		      SEAM_ARRAY_ADD(&rows->samples, row)))
 			rows->is_failed = true;
 		has_room = !rows->is_failed &&
-			   rows->samples.n <= SEAM_PAGE_SAMPLES;
+			   rows->samples.n <= rows->max_rows;
 	}
 	seam_index_fini(&index);
 	return rows->is_failed ? -ENOMEM : has_room;
@@ -188,6 +188,7 @@ static int find_samples(struct seam_page_rows *rows)
 
 struct page_open_call {
 	uint32_t call;
+	struct seam_off_time before;	/* of the thread, when it began */
 	char text[120];
 	size_t n_text;
 };
@@ -195,8 +196,29 @@ struct page_open_call {
 struct page_thread {
 	struct seam_page_rows *rows;
 	uint32_t id;
+	struct seam_wait_cursor waits;
 	SEAM_ARRAY(struct page_open_call) open;
 };
+
+/* The waits of @thread, which has another number where they are. */
+static struct seam_wait_cursor waits_of(const struct seam_page_rows *rows,
+					uint32_t thread)
+{
+	static const struct seam_wait_cursor none;
+	const struct seam_profile *p = rows->parts->profile;
+	const struct seam_profile *others = rows->part->wait_threads;
+	const struct seam_thread *of = &p->threads.items[thread];
+
+	for (uint32_t i = 0; others && i < others->threads.n; i++) {
+		const struct seam_thread *t = &others->threads.items[i];
+
+		if (t->tid == of->tid && of->start_ns < t->end_ns &&
+		    others->processes.items[t->process].pid ==
+		    p->processes.items[of->process].pid)
+			return seam_waits_of(rows->part->waits, i);
+	}
+	return none;
+}
 
 static bool begin_call(struct page_thread *t, const struct seam_item *item)
 {
@@ -210,9 +232,11 @@ static bool begin_call(struct page_thread *t, const struct seam_item *item)
 	};
 
 	return rows->calls.n < SEAM_NONE &&
+	       SEAM_ARRAY_ADD(&rows->calls, call) &&
 	       SEAM_ARRAY_ADD(&t->open, (struct page_open_call) {
-			.call = (uint32_t)rows->calls.n }) &&
-	       SEAM_ARRAY_ADD(&rows->calls, call);
+			.call = (uint32_t)rows->calls.n - 1,
+			.before = seam_waits_until(&t->waits,
+						   item->time_ns) });
 }
 
 static void add_argument(struct page_thread *t, const struct seam_item *item)
@@ -233,14 +257,17 @@ static void add_argument(struct page_thread *t, const struct seam_item *item)
  * End the innermost call.  A short one is left out with all that it called:
  * these are the last rows.
  */
-static void end_call(struct page_thread *t, uint64_t time_ns)
+static void end_call(struct page_thread *t, uint64_t end_ns)
 {
 	struct seam_page_rows *rows = t->rows;
 	struct page_open_call *open = &t->open.items[--t->open.n];
 	struct seam_page_call *call = &rows->calls.items[open->call];
+	uint64_t time_ns = seam_page_since(rows->parts->profile, end_ns);
 
 	call->duration_ns = time_ns < call->begin_ns ? 0 :
 			    time_ns - call->begin_ns;
+	call->off = seam_off_time_less(seam_waits_until(&t->waits, end_ns),
+				       open->before);
 	if (call->duration_ns >= rows->least_call_ns) {
 		call->text = open->n_text ? seam_page_word(rows, open->text) :
 			     0;
@@ -297,8 +324,7 @@ static void add_item(struct page_thread *t, const struct seam_item *item)
 		if (t->open.n && t->rows->calls.items[t->open.items[
 				t->open.n - 1].call].function ==
 				item->function)
-			end_call(t, seam_page_since(t->rows->parts->profile,
-						    item->time_ns));
+			end_call(t, item->time_ns);
 		break;
 	case SEAM_ITEM_CUSTOM:
 	case SEAM_ITEM_TYPED:
@@ -312,7 +338,9 @@ static void add_item(struct page_thread *t, const struct seam_item *item)
 
 static int find_calls_of(struct seam_page_rows *rows, uint32_t thread)
 {
-	struct page_thread t = { .rows = rows, .id = thread };
+	struct page_thread t = {
+		.rows = rows, .id = thread, .waits = waits_of(rows, thread),
+	};
 	struct seam_timeline timeline;
 	struct seam_item item;
 	int r;
@@ -324,8 +352,7 @@ static int find_calls_of(struct seam_page_rows *rows, uint32_t thread)
 		add_item(&t, &item);
 	seam_timeline_close(&timeline);
 	while (t.open.n)
-		end_call(&t, seam_page_since(rows->parts->profile,
-					     rows->parts->profile->end_ns));
+		end_call(&t, rows->parts->profile->end_ns);
 	free(t.open.items);
 	return rows->is_failed ? -ENOMEM : r;
 }
@@ -338,9 +365,9 @@ static int find_least(struct seam_page_rows *rows)
 	unsigned int i = 64;
 	int r = seam_parts_durations(rows->parts, &durations);
 
-	if (r || durations.n_calls <= SEAM_PAGE_CALLS)
+	if (r || durations.n_calls <= rows->max_rows)
 		return r;
-	while (i > 0 && (n += durations.n[i - 1]) <= SEAM_PAGE_CALLS)
+	while (i > 0 && (n += durations.n[i - 1]) <= rows->max_rows)
 		i--;
 	rows->least_call_ns = i < 64 ? UINT64_C(1) << i : UINT64_MAX;
 	return 0;
@@ -352,12 +379,15 @@ int seam_page_sort_marks(struct seam_page_rows *rows)
 }
 
 int seam_page_rows_init(struct seam_page_rows *rows,
-			const struct seam_parts *parts)
+			const struct seam_page_part *part,
+			const struct seam_parts *parts, uint64_t max_rows)
 {
 	const struct seam_profile *p = parts->profile;
 	int r;
 
-	*rows = (struct seam_page_rows) { .parts = parts };
+	*rows = (struct seam_page_rows) {
+		.part = part, .parts = parts, .max_rows = max_rows,
+	};
 	seam_page_word(rows, "");
 	r = find_samples(rows);
 	if (!r && p->tracks.n)

@@ -2,19 +2,18 @@
 /*
  * page_rows.h - the samples, calls and marks of a page
  *
- * A page is for a browser, so it has at most SEAM_PAGE_SAMPLES samples and as
- * many calls: of larger recordings, samples of one stack, thread and event that
+ * A page is for a browser, so it has at most so many samples and so many
+ * calls: of larger recordings, samples of one stack, thread and event that
  * are near each other are one row, short waits of a stack are added up, and the
  * shortest calls are left out.  No sum changes by that.
  */
 #pragma once
 
 #include "base/strings.h"
+#include "export/page/page.h"
 #include "export/profile/parts.h"
 
 enum {
-	SEAM_PAGE_SAMPLES = 2000000,
-	SEAM_PAGE_CALLS = 2000000,
 	SEAM_PAGE_MARKS = 200000,
 	SEAM_PAGE_WORDS = 500000,
 };
@@ -31,6 +30,7 @@ struct seam_page_sample {
 struct seam_page_call {
 	uint64_t begin_ns, duration_ns;
 	uint64_t hidden_ns;	/* in calls by it that are left out */
+	struct seam_off_time off;	/* of its duration, without a CPU */
 	uint32_t function, thread, text;
 	uint16_t depth;
 };
@@ -48,7 +48,9 @@ struct seam_page_mark {
 };
 
 struct seam_page_rows {
+	const struct seam_page_part *part;
 	const struct seam_parts *parts;
+	uint64_t max_rows;		/* of samples, and of calls */
 	struct seam_strings words;
 	SEAM_ARRAY(struct seam_page_sample) samples;	/* by time */
 	SEAM_ARRAY(struct seam_page_call) calls;	/* by thread, begin */
@@ -60,9 +62,13 @@ struct seam_page_rows {
 	bool is_failed;			/* out of memory */
 };
 
-/* 0 or -errno; seam_page_rows_fini() is due in any case. */
+/*
+ * At most @max_rows samples, and calls.  0 or -errno, -EFBIG for more distinct stacks;
+ * seam_page_rows_fini() is due in any case.
+ */
 int seam_page_rows_init(struct seam_page_rows *rows,
-			const struct seam_parts *parts);
+			const struct seam_page_part *part,
+			const struct seam_parts *parts, uint64_t max_rows);
 void seam_page_rows_fini(struct seam_page_rows *rows);
 
 /* The number of @text among the words. */
@@ -74,7 +80,7 @@ uint64_t seam_page_since(const struct seam_profile *profile, uint64_t time_ns);
 /* At most 2^52: the page's numbers are doubles. */
 uint64_t seam_page_number(uint64_t v);
 
-/* Add a mark, before seam_page_rows_sort_marks(). */
+/* Add a mark, before seam_page_sort_marks(). */
 void seam_page_add_mark(struct seam_page_rows *rows,
 			struct seam_page_mark mark);
 int seam_page_sort_marks(struct seam_page_rows *rows);

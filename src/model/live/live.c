@@ -22,6 +22,7 @@ enum {
 	MAX_PENDING_BYTES = 64 << 20,	/* side-band of one step */
 	MAX_PENDING = 1 << 21,		/* samples of one step */
 	MAX_MAPPINGS = 1 << 20,		/* of all processes */
+	MAX_LOCATED = 1 << 20,		/* addresses, with 16 bytes each */
 	KEYS_OF_ANY_PID = -1,
 };
 
@@ -51,6 +52,21 @@ struct live_pending {
 	uint16_t cpu;
 };
 
+/* A stack that is still to be made, of a chain in a process. */
+struct live_stack {
+	uint32_t chain;
+	size_t first;			/* of located */
+	struct seam_resolver_where where;
+	uint32_t stack;			/* once it is made */
+};
+
+/* A sample that waits for stacks to be made. */
+struct live_waiting {
+	uint32_t pending, thread;
+	bool is_made;			/* its stack is, before this step */
+	uint32_t stack;			/* of the profile, or of stacks */
+};
+
 struct live_id {
 	uint64_t id;
 	uint32_t event;
@@ -67,8 +83,13 @@ struct seam_live {
 	struct seam_symbols *symbols;
 	struct seam_resolver resolver;
 	struct seam_guest_symbols guest;	/* always empty */
+	struct seam_live_names names;		/* of JIT code */
 	struct seam_callchains chains;
-	SEAM_ARRAY(uint32_t) changes;	/* by chain: of maps, when resolved */
+	SEAM_ARRAY(uint32_t) changes;	/* by chain: of maps, when located */
+	SEAM_ARRAY(uint32_t) waits_for;	/* by chain: of stacks, + 1; 0: none */
+	SEAM_ARRAY(struct live_stack) stacks;
+	SEAM_ARRAY(struct live_waiting) waiting;
+	SEAM_ARRAY(struct seam_located) located;
 	struct live_maps kernel;
 	struct seam_vma found;		/* by find_vma() */
 	SEAM_ARRAY(struct live_process) processes;
@@ -176,6 +197,7 @@ static int init_resolver(struct seam_live *l)
 	l->resolver = (struct seam_resolver) {
 		.profile = &l->profile, .symbols = l->symbols,
 		.guest = &l->guest, .find = find_vma, .context = l,
+		.jit = l->names.sources,
 	};
 	return seam_resolver_init(&l->resolver);
 }
@@ -246,7 +268,8 @@ static uint32_t thread_of(struct seam_live *l, int32_t pid, int32_t tid)
  * The maps of an ended process are used by samples of this step and, if they
  * had to wait for a file, of the next.
  */
-static int end_thread(struct seam_live *l, int32_t pid, int32_t tid)
+static int end_thread(struct seam_live *l, int32_t pid, int32_t tid,
+		      uint64_t ns)
 {
 	struct live_number *thread = number_of(l, pid, tid);
 	struct live_number *process = number_of(l, pid, KEYS_OF_ANY_PID);
@@ -259,7 +282,8 @@ static int end_thread(struct seam_live *l, int32_t pid, int32_t tid)
 	thread->index = SEAM_NONE;
 	if (--l->processes.items[process->index].n_threads)
 		return 0;
-	if (!SEAM_ARRAY_ADD(&l->dying, process->index))
+	if (!SEAM_ARRAY_ADD(&l->dying, process->index) ||
+	    seam_live_names_ended(&l->names, pid, ns))
 		return -ENOMEM;
 	process->index = SEAM_NONE;
 	return 0;
@@ -302,6 +326,10 @@ static int apply_mapping(struct seam_live *l, const struct seam_perf_mapping *m)
 	if (m->build_id)
 		memcpy(module.build_id, m->build_id, m->build_id_size);
 	if (process == SEAM_NONE || module.path == SEAM_NONE ||
+	    (!is_kernel &&
+	     seam_live_names_mapped(&l->names, m->pid, m->filename,
+				    m->prot & PROT_EXEC && module.kind ==
+				    SEAM_MODULE_ANON)) ||
 	    !SEAM_ARRAY_ADD(&l->profile.mappings, (struct seam_mapping) {
 		.start_addr = m->addr, .size = len, .pgoff = m->pgoff,
 		.pid = m->pid, .is_executable = m->prot & PROT_EXEC,
@@ -329,11 +357,14 @@ static int apply_comm(struct seam_live *l, const struct seam_perf_sideband *r)
 	if (r->misc & PERF_RECORD_MISC_COMM_EXEC) {
 		l->processes.items[process].is_own = false;
 		maps_clear(&l->processes.items[process].maps);
+		return seam_live_names_ended(&l->names, r->comm.pid,
+					     r->sample_id.time);
 	}
 	return 0;
 }
 
-static int apply_fork(struct seam_live *l, const struct seam_perf_task *task)
+static int apply_fork(struct seam_live *l, const struct seam_perf_task *task,
+		      uint64_t ns)
 {
 	uint32_t thread, process, parent;
 
@@ -356,7 +387,8 @@ static int apply_fork(struct seam_live *l, const struct seam_perf_task *task)
 	l->profile.threads.items[thread].name =
 		l->profile.processes.items[parent].name;
 	return maps_copy(&l->processes.items[process].maps,
-			 &l->processes.items[parent].maps);
+			 &l->processes.items[parent].maps) ?:
+	       seam_live_names_forked(&l->names, task->ppid, task->pid, ns);
 }
 
 /* BPF programs, which come and go. */
@@ -396,9 +428,10 @@ static int apply(struct seam_live *l, const uint8_t *bytes)
 	case PERF_RECORD_COMM:
 		return apply_comm(l, &r);
 	case PERF_RECORD_FORK:
-		return apply_fork(l, &r.task);
+		return apply_fork(l, &r.task, r.sample_id.time);
 	case PERF_RECORD_EXIT:
-		return end_thread(l, r.task.pid, r.task.tid);
+		return end_thread(l, r.task.pid, r.task.tid,
+				  r.sample_id.time);
 	case PERF_RECORD_KSYMBOL:
 		return apply_ksymbol(l, &r.ksymbol);
 	}
@@ -573,68 +606,109 @@ static struct seam_resolver_where place_of(const struct live_pending *sample,
 }
 
 /*
- * A process reads the files, and each message costs two switches.  Announce the
- * new chains up to the next record that may change a map; or with @all, those
- * of the whole step, with the maps of its begin, which most are for.
+ * A process reads the files, and each message costs two switches.  So stacks
+ * are made at the end of a step: until then a sample has the place of each
+ * address in its file, as it was mapped then.
  */
-static void announce(struct seam_live *l, size_t i, bool all)
-{
-	for (; i < l->pending.n && (all || l->pending.items[i].is_sample);
-	     i++) {
-		const struct live_pending *p = &l->pending.items[i];
-		const struct seam_callchain *chain;
-		struct seam_resolver_where where;
-		uint32_t process;
 
-		if (!p->is_sample || p->chain == SEAM_NONE)
-			continue;
-		chain = &l->chains.items.items[p->chain];
-		process = process_of(l, p->pid);
-		if (process == SEAM_NONE || chain->space == process)
-			continue;
-		where = place_of(p, process);
-		seam_resolver_announce(&l->resolver, l->chains.words.items +
-				       chain->first, chain->n, &where);
-	}
+/* Its chains have other names from now on. */
+static void names_changed(void *context, int32_t pid)
+{
+	struct seam_live *l = context;
+	uint32_t process = process_of(l, pid);
+
+	if (process != SEAM_NONE)
+		l->processes.items[process].maps.n_changes++;
 }
 
-/* The stack of a sample with the maps as they are now. */
-static uint32_t stack_of(struct seam_live *l, const struct live_pending *p,
-			 uint32_t process)
+/* Make the stacks that are waiting, and add their samples in order. */
+static int flush(struct seam_live *l)
+{
+	for (size_t i = 0; i < l->stacks.n; i++) {
+		struct live_stack *s = &l->stacks.items[i];
+		struct seam_callchain *chain = &l->chains.items.items[s->chain];
+
+		s->where.located = l->located.items + s->first;
+		s->stack = seam_resolver_stack(&l->resolver,
+				l->chains.words.items + chain->first, chain->n,
+				&s->where);
+		if (s->stack == SEAM_NONE)
+			return -ENOMEM;
+		chain->stack = s->stack;
+	}
+	for (size_t i = 0; i < l->waiting.n; i++) {
+		const struct live_waiting *w = &l->waiting.items[i];
+
+		if (!push(l, &l->pending.items[w->pending], w->thread,
+			  w->is_made ? w->stack :
+			  l->stacks.items[w->stack].stack))
+			return -ENOMEM;
+	}
+	for (size_t i = 0; i < l->stacks.n; i++)
+		l->waits_for.items[l->stacks.items[i].chain] = 0;
+	l->stacks.n = l->waiting.n = l->located.n = 0;
+	return 0;
+}
+
+/* The stack of a sample, or where it will be, with the maps as they are now. */
+static int find_stack(struct seam_live *l, const struct live_pending *p,
+		      uint32_t process, struct live_waiting *w)
 {
 	uint32_t n_changes = l->processes.items[process].maps.n_changes;
+	struct live_stack stack = {
+		.chain = p->chain, .first = l->located.n,
+		.where = place_of(p, process),
+	};
 	struct seam_callchain *chain;
-	struct seam_resolver_where where = place_of(p, process);
 
+	w->is_made = true;
+	w->stack = l->other_stack;
 	if (p->chain == SEAM_NONE ||
-	    l->profile.stacks.n >= SEAM_LIVE_MAX_STACKS ||
-	    !SEAM_ARRAY_GROW(&l->changes, l->chains.items.n)) {
+	    l->profile.stacks.n >= SEAM_LIVE_MAX_STACKS) {
 		l->n_other++;
-		return l->other_stack;
+		return 0;
 	}
+	if (!SEAM_ARRAY_GROW(&l->changes, l->chains.items.n) ||
+	    !SEAM_ARRAY_GROW(&l->waits_for, l->chains.items.n))
+		return -ENOMEM;
 	chain = &l->chains.items.items[p->chain];
+	w->is_made = !l->waits_for.items[p->chain];
+	w->stack = w->is_made ? chain->stack :
+				l->waits_for.items[p->chain] - 1;
 	if (chain->space == process &&
 	    l->changes.items[p->chain] == n_changes)
-		return chain->stack;
-	chain->stack = seam_resolver_stack(&l->resolver,
-			l->chains.words.items + chain->first, chain->n,
-			&where);
+		return 0;
+	if (!SEAM_ARRAY_RESERVE(&l->located, chain->n))
+		return -ENOMEM;
+	seam_resolver_locate(&l->resolver,
+			     l->chains.words.items + chain->first, chain->n,
+			     &stack.where, l->located.items + l->located.n);
+	l->located.n += chain->n;
+	if (!SEAM_ARRAY_ADD(&l->stacks, stack))
+		return -ENOMEM;
+	w->is_made = false;
+	w->stack = (uint32_t)l->stacks.n - 1;
+	l->waits_for.items[p->chain] = (uint32_t)l->stacks.n;
 	chain->space = process;
 	l->changes.items[p->chain] = n_changes;
-	return chain->stack;
+	return 0;
 }
 
 static int add_sample(struct seam_live *l, const struct live_pending *p)
 {
-	uint32_t thread = thread_of(l, p->pid, p->tid), process, stack;
+	uint32_t thread = thread_of(l, p->pid, p->tid), process;
+	struct live_waiting w = {
+		.pending = (uint32_t)(p - l->pending.items), .thread = thread,
+	};
 
 	if (thread == SEAM_NONE)
 		return -ENOMEM;
 	process = l->profile.threads.items[thread].process;
 	if (l->processes.items[process].is_own)
 		return 0;
-	stack = stack_of(l, p, process);
-	return stack != SEAM_NONE && push(l, p, thread, stack) ? 0 : -ENOMEM;
+	if (find_stack(l, p, process, &w) || !SEAM_ARRAY_ADD(&l->waiting, w))
+		return -ENOMEM;
+	return l->located.n > MAX_LOCATED ? flush(l) : 0;
 }
 
 static int by_time(const void *a, const void *b)
@@ -841,28 +915,27 @@ static void forget_chains(struct seam_live *l)
 		return;
 	seam_callchains_fini(&l->chains);
 	l->chains.max_items = SEAM_LIVE_MAX_CHAINS;
-	l->changes.n = 0;
+	l->changes.n = l->waits_for.n = 0;
 }
 
 int seam_live_step(struct seam_live *l)
 {
 	bool had_sum = l->has_sum;
-	bool is_announced = false;
 	int r = forget_ended(l);
 
 	swap_samples(l, false);
 	l->profile.samples.n = 0;
 	SEAM_ARRAY_SORT(&l->pending, by_time);
-	announce(l, 0, true);
 	for (size_t i = 0; r == 0 && i < l->pending.n; i++) {
 		const struct live_pending *p = &l->pending.items[i];
 
-		if (p->is_sample && !is_announced)
-			announce(l, i, false);
-		is_announced = p->is_sample;
 		r = p->is_sample ? add_sample(l, p) :
 		    apply(l, l->bytes.items + p->record);
 	}
+	if (r == 0)
+		r = seam_live_names_update(&l->names, names_changed, l);
+	if (r == 0)
+		r = flush(l);
 	l->pending.n = l->bytes.n = 0;
 	free_dead(l);
 	forget_chains(l);
@@ -934,7 +1007,8 @@ struct seam_live *seam_live_new(const struct seam_symbols_options *options,
 	l->chains.max_items = SEAM_LIVE_MAX_CHAINS;
 	l->symbols = seam_symbols_new(options);
 	if (!l->symbols || seam_profile_init(&l->profile) ||
-	    add_kernel(l, kernel) || add_other(l))
+	    add_kernel(l, kernel) || add_other(l) ||
+	    seam_live_names_init(&l->names, &l->profile))
 		goto fail;
 	if (init_resolver(l))
 		goto fail;
@@ -955,6 +1029,7 @@ void seam_live_free(struct seam_live *l)
 	seam_samples_fini(&l->sum);
 	seam_resolver_fini(&l->resolver);
 	seam_callchains_fini(&l->chains);
+	seam_live_names_fini(&l->names);
 	seam_profile_fini(&l->profile);
 	seam_symbols_free(l->symbols);
 	free(l->processes.items);
@@ -965,6 +1040,10 @@ void seam_live_free(struct seam_live *l)
 	free(l->ids.items);
 	seam_index_fini(&l->by_id);
 	free(l->changes.items);
+	free(l->waits_for.items);
+	free(l->stacks.items);
+	free(l->waiting.items);
+	free(l->located.items);
 	free(l->bytes.items);
 	free(l->pending.items);
 	seam_index_fini(&l->by_sum);
@@ -992,6 +1071,11 @@ int seam_live_add_id(struct seam_live *l, uint64_t id, uint32_t event)
 	return SEAM_INDEX_APPEND(&l->by_id, seam_hash_u64(id), &l->ids,
 				 (struct live_id) { id, event }) == SEAM_NONE ?
 	       -ENOMEM : 0;
+}
+
+void seam_live_follow_names(struct seam_live *l, seam_live_owner *owner)
+{
+	l->names.owner = owner;
 }
 
 int seam_live_exclude(struct seam_live *l, int32_t pid)

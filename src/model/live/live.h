@@ -16,12 +16,14 @@
  * "[other]", in a thread "[other]".  Threads that have ended are forgotten from
  * time to time: in the sum their samples are those of "[other]" then.
  *
- * Left out: code of JITs has no names, and Lua functions are not known.
+ * Names of JIT code are those that its runtime has written when a step begins
+ * (live_names.h).  Left out: Lua functions are not known.
  *
  * Threads: one.
  */
 #pragma once
 
+#include "model/live/live_names.h"
 #include "model/profile/profile.h"
 #include "symbol/elf/module.h"
 #include "wire/perf/perf_attr.h"
@@ -56,6 +58,9 @@ void seam_live_free(struct seam_live *live);
 int seam_live_add_event(struct seam_live *live,
 			const struct seam_live_event *event);
 int seam_live_add_id(struct seam_live *live, uint64_t id, uint32_t event);
+
+/* Before the first record: read names of JIT code, of what @owner permits. */
+void seam_live_follow_names(struct seam_live *live, seam_live_owner *owner);
 
 /* Samples of @pid, and of what it forks and does not execute, do not count. */
 int seam_live_exclude(struct seam_live *live, int32_t pid);

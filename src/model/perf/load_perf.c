@@ -40,6 +40,7 @@ struct perf_loader {
 	struct seam_origin_ids own_ids;	/* for what has none */
 	SEAM_ARRAY(struct seam_perf_scan) scans;
 	struct seam_callchains chains;	/* of all scans */
+	struct seam_cgroup_ids cgroups;	/* likewise */
 	struct seam_stack_walks walks;	/* likewise; they borrow from scans */
 	struct seam_guest_symbols guest;
 	uint32_t guest_clock;	/* event of seam:guest; SEAM_NONE: itself */
@@ -788,6 +789,7 @@ static int add_waits(struct perf_loader *l)
 		.scans = l->scans.items, .n_scans = l->scans.n,
 		.data = &l->data, .tasks = &l->sideband.tasks,
 		.min_ns = m ? m->counts.n[SEAM_COUNT_OFF_CPU_MIN_NS] : 0,
+		.begin_ns = m ? m->counts.n[SEAM_COUNT_OFF_CPU_FROM_NS] : 0,
 		.end_ns = m && m->complete && !m->kernel_clock ?
 			  m->start_ns + m->duration_ns : 0,
 	};
@@ -819,9 +821,13 @@ static int load_samples(struct perf_loader *l)
 		r = seam_resolver_init(&l->resolver);
 	name_unnamed_threads(l->profile);
 	if (r == 0)
+		r = seam_cgroups_name(p, &l->cgroups, &l->sideband.cgroups);
+	if (r == 0)
 		r = resolve_samples(l);
 	if (r == 0)
 		r = add_waits(l);
+	if (r == 0)
+		r = seam_cgroups_spread(p);
 	if (r)
 		return r;
 	note_missing(&l->resolver,
@@ -853,8 +859,9 @@ static int load(struct perf_loader *l, struct seam_err *err)
 	/* Joining adds the task keys to which the replay gives threads. */
 	if (r == 0)
 		r = seam_scan_join(l->scans.items, l->scans.n,
-				   &l->profile->samples, &l->chains,
-				   &l->sideband.tasks);
+				   &(struct seam_scan_joined) {
+					&l->profile->samples, &l->chains,
+					&l->cgroups, &l->sideband.tasks });
 	if (r == 0)
 		r = take_sideband(l);
 	if (r == 0 && l->symbols)
@@ -888,6 +895,7 @@ int seam_load_perf(struct seam_profile *profile,
 	free(l.scans.items);
 	free(l.walks.items);
 	seam_callchains_fini(&l.chains);
+	seam_cgroup_ids_fini(&l.cgroups);
 	seam_resolver_fini(&l.resolver);
 	seam_guest_symbols_fini(&l.guest);
 	seam_sideband_fini(&l.sideband);

@@ -18,6 +18,7 @@ struct wait_stack {
 	uint64_t time_ns;
 	uint32_t thread;
 	uint32_t stack;
+	uint32_t cgroup;	/* string; 0: not known */
 	uint8_t end;		/* enum seam_stack_end */
 	bool is_read;		/* from outside, while the thread waited */
 	uint64_t call;		/* then: of the system call; -1: of none */
@@ -48,6 +49,8 @@ struct off_cpu {
 
 static int take_switches(struct off_cpu *o)
 {
+	size_t n_seen = o->switches.items.n;
+
 	for (size_t i = 0; i < o->from->n_scans; i++) {
 		struct seam_switches *s = &o->from->scans[i].switches;
 
@@ -57,7 +60,7 @@ static int take_switches(struct off_cpu *o)
 		free(s->items.items);
 		*s = (struct seam_switches) { .items.n = 0 };
 	}
-	for (size_t i = 0; i < o->switches.items.n; i++) {
+	for (size_t i = n_seen; i < o->switches.items.n; i++) {
 		struct seam_switch *s = &o->switches.items.items[i];
 
 		if (s->kind != SEAM_SWITCH_LOST)
@@ -73,6 +76,18 @@ static int by_thread_and_time(const void *a, const void *b)
 
 	return SEAM_COMPARE(x->thread, y->thread) ?:
 	       SEAM_COMPARE(x->time_ns, y->time_ns);
+}
+
+/* The thread of a stack that was read was blocked. */
+static bool add_seen(struct off_cpu *o, size_t sample)
+{
+	const struct seam_samples *s = &o->profile->samples;
+
+	return !o->from->begin_ns ||
+	       SEAM_ARRAY_ADD(&o->switches.items, (struct seam_switch) {
+			.time_ns = s->time_ns[sample],
+			.thread = s->thread[sample],
+			.kind = SEAM_SWITCH_SEEN });
 }
 
 /* Samples of the events with stacks become those; the others stay. */
@@ -92,12 +107,15 @@ static int take_stacks(struct off_cpu *o)
 			continue;
 		}
 		o->profile->events.items[s->event[i]].n_samples--;
+		if (s->event[i] == read && !add_seen(o, i))
+			return -ENOMEM;
 		if (!SEAM_ARRAY_ADD(&o->stacks, (struct wait_stack) {
 				.time_ns = s->time_ns[i],
 				.thread = s->thread[i], .stack = s->stack[i],
 				.end = s->end ? s->end[i] :
 				       (uint8_t)SEAM_STACK_UNREPORTED,
 				.is_read = s->event[i] == read,
+				.cgroup = seam_samples_cgroup(s, i),
 				.call = seam_samples_weight(s, i) }))
 			return -ENOMEM;
 	}
@@ -138,7 +156,7 @@ static const struct wait_stack *stack_of(const struct off_cpu *o,
 		one = &all[i];
 		if (one->thread != wait->thread || one->time_ns > wait->to_ns)
 			break;
-		if (one->is_read)
+		if (one->is_read && one->call != SEAM_BLOCKED_NOT_READ)
 			return one;
 	}
 	return NULL;
@@ -304,7 +322,7 @@ static uint32_t waker_of(struct off_cpu *o, const struct seam_wait *wait)
 struct made_sample {
 	const struct seam_wait *wait;	/* the first */
 	uint64_t n, ns;
-	uint32_t stack;
+	uint32_t stack, cgroup;
 	uint8_t end;
 	enum seam_wait_stack kind;
 	uint64_t call;		/* of a stack that was read */
@@ -340,6 +358,7 @@ static int add_sample(struct off_cpu *o, const struct made_sample *made)
 	       seam_samples_set_count(s, i, made->n) &&
 	       seam_samples_set_wait(s, i, reason) &&
 	       seam_samples_set_waker(s, i, waker) &&
+	       seam_samples_set_cgroup(s, i, made->cgroup) &&
 	       seam_samples_set_comm(p, i, seam_tasks_name(o->from->tasks,
 					wait->thread, wait->from_ns)) &&
 	       (!s->end || seam_samples_set_end(s, i, made->end)) &&
@@ -401,6 +420,7 @@ static int add_wait(struct off_cpu *o, const struct seam_wait *wait)
 		made.stack = !stack->is_read ? stack->stack :
 			     seam_profile_stack(o->profile, stack->stack,
 						o->read_frame);
+		made.cgroup = stack->cgroup;
 		made.end = stack->end;
 		made.call = stack->call;
 		made.kind = stack->is_read ? SEAM_WAIT_STACK_READ :
@@ -512,7 +532,11 @@ static int replay(struct off_cpu *o)
 			  p->end_ns;
 	int r = take_switches(o);
 
-	return r ? r : seam_switches_replay(&o->switches, p, p->start_ns,
+	if (o->from->begin_ns &&
+	    (!p->start_ns || o->from->begin_ns < p->start_ns))
+		p->start_ns = o->from->begin_ns;
+	return r ? r : seam_switches_replay(&o->switches, p,
+					    o->from->begin_ns ?: p->start_ns,
 					    end_ns, &o->waits);
 }
 

@@ -31,6 +31,7 @@ struct seam_off_cpu {
 	const struct seam_perf_data *data;
 	const struct seam_tasks *tasks;
 	uint64_t min_ns;	/* 0: SEAM_WAIT_MIN_NS */
+	uint64_t begin_ns;	/* of threads that ran before; 0: not known */
 	uint64_t end_ns;	/* of the recording; 0: of its last record */
 };
 

@@ -247,6 +247,7 @@ static void add_sample(struct seam_perf_scan *scan, uint16_t misc,
 	struct seam_samples *s = &scan->samples;
 	uint32_t chain = add_chain(scan, misc, core);
 	uint64_t weight = core->period;
+	uint32_t cgroup = seam_cgroup_number(&scan->cgroups, core->cgroup);
 
 	if (!(attr->sample_type & PERF_SAMPLE_PERIOD) && weight == 0)
 		weight = seam_perf_attr_has(attr, SEAM_PERF_ATTR_FREQ) ||
@@ -258,7 +259,8 @@ static void add_sample(struct seam_perf_scan *scan, uint16_t misc,
 		scan->tid = core->tid;
 	}
 	if (chain == SEAM_NONE || scan->key == SEAM_NONE ||
-	    !seam_samples_reserve(s, 1) ||
+	    cgroup == SEAM_NONE || !seam_samples_reserve(s, 1) ||
+	    !seam_samples_set_cgroup(s, s->n, cgroup) ||
 	    !seam_samples_set_weight(s, s->n, weight) ||
 	    (scan->what == SEAM_SCAN_RECORDS &&
 	     !seam_samples_set_record(s, s->n, scan->n_sample_records))) {
@@ -416,7 +418,7 @@ static void take_whole_sample(struct seam_perf_scan *scan, uint16_t misc,
 		.period = sample.period, .pid = sample.pid, .tid = sample.tid,
 		.cpu = sample.cpu, .chain = (const uint8_t *)chain,
 		.n_chain = copy_chain(scan->data, &sample, chain),
-		.raw = sample.raw,
+		.raw = sample.raw, .cgroup = sample.cgroup,
 	};
 	if (event == scan->blocked_event)
 		core.period = sample.weight;
@@ -544,6 +546,7 @@ static bool is_wanted(uint32_t type)
 	case PERF_RECORD_LOST:
 	case PERF_RECORD_LOST_SAMPLES:
 	case PERF_RECORD_KSYMBOL:
+	case PERF_RECORD_CGROUP:
 	case PERF_RECORD_AUX:
 	case PERF_RECORD_THROTTLE:
 	case SEAM_PERF_HEADER_BUILD_ID:
@@ -575,6 +578,18 @@ static uint64_t switch_id(const struct seam_perf_record *record,
 	return record->type == PERF_RECORD_LOST ? lost.id : sample_id->id;
 }
 
+/*
+ * Wakings share the ring: a LOST record may have their id, whatever is missing.
+ * Source: Linux 6.18, __perf_output_begin().
+ */
+static bool is_of_switches(const struct seam_perf_scan *scan, bool is_lost,
+			   uint32_t event)
+{
+	return event == scan->switch_event ||
+	       (is_lost && event != SEAM_NONE && event ==
+		seam_scan_find_event(scan->data, SEAM_WAKING_EVENT));
+}
+
 /* A record of the event of switches; others are left out. */
 static void take_switch(struct seam_perf_scan *scan,
 			struct seam_perf_record record)
@@ -590,8 +605,8 @@ static void take_switch(struct seam_perf_scan *scan,
 		scan->n_damaged++;
 		return;
 	}
-	if (seam_perf_data_event(data, switch_id(&record, data->endian, &at)) !=
-	    scan->switch_event)
+	if (!is_of_switches(scan, is_lost, seam_perf_data_event(data,
+				switch_id(&record, data->endian, &at))))
 		return;
 	/* of an idle CPU, and of a thread that has ended */
 	if (!is_lost && at.tid <= 0)
@@ -896,6 +911,7 @@ void seam_perf_scan_fini(struct seam_perf_scan *scan)
 {
 	seam_samples_fini(&scan->samples);
 	seam_callchains_fini(&scan->chains);
+	seam_cgroup_ids_fini(&scan->cgroups);
 	seam_tasks_fini(&scan->tasks);
 	seam_arena_fini(&scan->arena);
 	free(scan->sideband.items);
@@ -911,28 +927,39 @@ void seam_perf_scan_fini(struct seam_perf_scan *scan)
 
 /* -- joins -------------------------------------------------------------- */
 
+/* Of each id in a scan, the common one. */
+struct numbers {
+	uint32_t *keys, *chains, *cgroups;
+};
+
 /* Map the ids of one scan to common ones.  0 or -ENOMEM. */
 static int renumber(const struct seam_perf_scan *scan,
-		    struct seam_tasks *tasks, struct seam_callchains *all,
-		    uint32_t **keys, uint32_t **chains)
+		    const struct seam_scan_joined *all, struct numbers *to)
 {
-	*keys = malloc((scan->tasks.keys.n + 1) * sizeof(**keys));
-	*chains = malloc((scan->chains.items.n + 1) * sizeof(**chains));
-	if (!*keys || !*chains)
+	to->keys = malloc((scan->tasks.keys.n + 1) * sizeof(*to->keys));
+	to->chains = malloc((scan->chains.items.n + 1) * sizeof(*to->chains));
+	to->cgroups = calloc(scan->cgroups.items.n + 1, sizeof(*to->cgroups));
+	if (!to->keys || !to->chains || !to->cgroups)
 		return -ENOMEM;
+	for (size_t i = 0; i < scan->cgroups.items.n; i++) {
+		to->cgroups[i + 1] = seam_cgroup_number(all->cgroups,
+				scan->cgroups.items.items[i]);
+		if (to->cgroups[i + 1] == SEAM_NONE)
+			return -ENOMEM;
+	}
 	for (size_t i = 0; i < scan->tasks.keys.n; i++) {
 		const struct seam_task *task = &scan->tasks.keys.items[i];
 
-		(*keys)[i] = seam_tasks_key(tasks, task->pid, task->tid);
-		if ((*keys)[i] == SEAM_NONE)
+		to->keys[i] = seam_tasks_key(all->tasks, task->pid, task->tid);
+		if (to->keys[i] == SEAM_NONE)
 			return -ENOMEM;
 	}
 	for (size_t i = 0; i < scan->chains.items.n; i++) {
 		const struct seam_callchain *c = &scan->chains.items.items[i];
 
-		(*chains)[i] = seam_callchains_add(all, c->pid,
+		to->chains[i] = seam_callchains_add(all->chains, c->pid,
 				scan->chains.words.items + c->first, c->n);
-		if ((*chains)[i] == SEAM_NONE)
+		if (to->chains[i] == SEAM_NONE)
 			return -ENOMEM;
 	}
 	return 0;
@@ -946,8 +973,7 @@ static void renumber_switch(struct seam_switch *s, const uint32_t *keys)
 
 /* @n_records: how many SAMPLE records are before those of @from. */
 static bool append(struct seam_samples *to, const struct seam_samples *from,
-		   const uint32_t *keys, const uint32_t *chains,
-		   uint32_t n_records)
+		   const struct numbers *ids, uint32_t n_records)
 {
 	size_t n = from->n;
 
@@ -959,9 +985,11 @@ static bool append(struct seam_samples *to, const struct seam_samples *from,
 	memcpy(to->cpu + to->n, from->cpu, n * sizeof(*to->cpu));
 	memcpy(to->event + to->n, from->event, n * sizeof(*to->event));
 	for (size_t i = 0; i < n; i++, to->n++) {
-		to->thread[to->n] = keys[from->thread[i]];
-		to->stack[to->n] = chains[from->stack[i]];
-		if (!seam_samples_set_weight(to, to->n,
+		to->thread[to->n] = ids->keys[from->thread[i]];
+		to->stack[to->n] = ids->chains[from->stack[i]];
+		if (!seam_samples_set_cgroup(to, to->n, ids->cgroups[
+				seam_samples_cgroup(from, i)]) ||
+		    !seam_samples_set_weight(to, to->n,
 					     seam_samples_weight(from, i)) ||
 		    (from->record && !seam_samples_set_record(to, to->n,
 					n_records + from->record[i])) ||
@@ -974,10 +1002,12 @@ static bool append(struct seam_samples *to, const struct seam_samples *from,
 
 /* What the first scan has is moved as it is: its ids become the common ones. */
 int seam_scan_join(struct seam_perf_scan *scans, size_t n,
-		   struct seam_samples *samples,
-		   struct seam_callchains *chains, struct seam_tasks *tasks)
+		   const struct seam_scan_joined *all)
 {
-	uint32_t n_records = 0, *keys = NULL, *chain_ids = NULL;
+	struct seam_samples *samples = all->samples;
+	struct seam_callchains *chains = all->chains;
+	struct seam_tasks *tasks = all->tasks;
+	uint32_t n_records = 0;
 	int r = 0;
 
 	assert(samples->n == 0 && chains->items.n == 0 && tasks->keys.n == 0);
@@ -985,25 +1015,30 @@ int seam_scan_join(struct seam_perf_scan *scans, size_t n,
 	scans[0].samples = (struct seam_samples) { 0 };
 	*chains = scans[0].chains;
 	scans[0].chains = (struct seam_callchains) { 0 };
+	*all->cgroups = scans[0].cgroups;
+	scans[0].cgroups = (struct seam_cgroup_ids) { 0 };
 	tasks->keys = scans[0].tasks.keys;
 	tasks->key_index = scans[0].tasks.key_index;
 	scans[0].tasks = (struct seam_tasks) { 0 };	/* had only keys */
 	for (size_t i = 1; r == 0 && i < n; i++) {
+		struct numbers ids = { 0 };
+
 		scans[i].first_sample = samples->n;
 		n_records += scans[i - 1].n_sample_records;
-		r = renumber(&scans[i], tasks, chains, &keys, &chain_ids);
+		r = renumber(&scans[i], all, &ids);
 		for (size_t k = 0; r == 0 && k < scans[i].switches.items.n; k++)
 			renumber_switch(&scans[i].switches.items.items[k],
-					keys);
+					ids.keys);
 		for (size_t k = 0; r == 0 && k < scans[i].wakings.n; k++)
 			if (scans[i].wakings.items[k].by != SEAM_NONE)
 				scans[i].wakings.items[k].by =
-					keys[scans[i].wakings.items[k].by];
-		if (r == 0 && !append(samples, &scans[i].samples, keys,
-				      chain_ids, n_records))
+					ids.keys[scans[i].wakings.items[k].by];
+		if (r == 0 && !append(samples, &scans[i].samples, &ids,
+				      n_records))
 			r = -ENOMEM;
-		free(keys);
-		free(chain_ids);
+		free(ids.keys);
+		free(ids.chains);
+		free(ids.cgroups);
 		seam_samples_fini(&scans[i].samples);
 		seam_callchains_fini(&scans[i].chains);
 	}

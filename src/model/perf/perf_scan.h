@@ -14,6 +14,7 @@
 #include "base/array.h"
 #include "model/guest/guest_merge.h"
 #include "model/perf/callchains.h"
+#include "model/perf/cgroups.h"
 #include "model/perf/stack_joins.h"
 #include "model/perf/switches.h"
 #include "model/perf/tasks.h"
@@ -110,6 +111,7 @@ struct seam_perf_scan {
 	SEAM_ARRAY(struct seam_waking) wakings;
 	struct seam_samples samples;	/* thread: task key; stack: chain */
 	struct seam_callchains chains;
+	struct seam_cgroup_ids cgroups;	/* samples.cgroup: numbers, plus 1 */
 	struct seam_tasks tasks;		/* keys only */
 	struct seam_arena arena;		/* unpacked payloads */
 	SEAM_ARRAY(struct seam_sideband_record) sideband;
@@ -148,11 +150,18 @@ int seam_perf_scan(const struct seam_perf_data *data, struct seam_bytes bytes,
 
 void seam_perf_scan_fini(struct seam_perf_scan *scan);
 
+/* What the samples of all scans refer to. */
+struct seam_scan_joined {
+	struct seam_samples *samples;
+	struct seam_callchains *chains;
+	struct seam_cgroup_ids *cgroups;
+	struct seam_tasks *tasks;
+};
+
 /*
- * Move the samples of @scans to @samples, their callchains to @chains, and
- * their task keys to @tasks, which has no key before: records of the side-band
- * may use keys only after.  0 or -ENOMEM.
+ * Move the samples of @scans, their callchains, cgroups and task keys to @all,
+ * which are empty: records of the side-band may use keys only after.  0 or
+ * -ENOMEM.
  */
 int seam_scan_join(struct seam_perf_scan *scans, size_t n,
-		   struct seam_samples *samples,
-		   struct seam_callchains *chains, struct seam_tasks *tasks);
+		   const struct seam_scan_joined *all);

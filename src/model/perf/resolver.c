@@ -198,11 +198,7 @@ int seam_resolver_init(struct seam_resolver *r)
 			.kind = SEAM_MODULE_JIT, .pid = -1,
 			.path = seam_strings_put(&r->profile->strings, "[jit]"),
 		});
-	if (r->jit)
-		r->code_objects = calloc(seam_jit_code_count(r->jit->code),
-					 sizeof(*r->code_objects));
-	return r->jit_module == SEAM_NONE || (r->jit && !r->code_objects) ?
-	       -ENOMEM : 0;
+	return r->jit_module == SEAM_NONE ? -ENOMEM : 0;
 }
 
 void seam_resolver_fini(struct seam_resolver *resolver)
@@ -210,7 +206,7 @@ void seam_resolver_fini(struct seam_resolver *resolver)
 	free(resolver->expected.items);
 	free(resolver->files.items);
 	free(resolver->nameless.items);
-	free(resolver->code_objects);
+	free(resolver->code_objects.items);
 	free(resolver->places.items);
 	free(resolver->frames.items);
 	free(resolver->chain.items);
@@ -580,8 +576,10 @@ static uint32_t code_object(struct seam_resolver *r, uint32_t id)
 	const struct seam_jit_source_file *file =
 		&r->jit->files.items[o->dump];
 
-	if (r->code_objects[id])
-		return r->code_objects[id] - 1;
+	if (!SEAM_ARRAY_GROW(&r->code_objects, (size_t)id + 1))
+		return SEAM_NONE;
+	if (r->code_objects.items[id])
+		return r->code_objects.items[id] - 1;
 	if (!SEAM_ARRAY_ADD(&r->profile->code_objects,
 			    (struct seam_code_object) {
 		.name = seam_strings_put(&r->profile->strings, o->name),
@@ -591,8 +589,8 @@ static uint32_t code_object(struct seam_resolver *r, uint32_t id)
 		.from_ns = o->loaded_ns,
 	    }))
 		return SEAM_NONE;
-	r->code_objects[id] = (uint32_t)r->profile->code_objects.n;
-	return r->code_objects[id] - 1;
+	r->code_objects.items[id] = (uint32_t)r->profile->code_objects.n;
+	return r->code_objects.items[id] - 1;
 }
 
 static const struct seam_place *
@@ -700,32 +698,48 @@ static const struct seam_mapping *use_mapping(struct seam_resolver *r,
 	return m;
 }
 
-static const struct seam_place *
-place_at(struct seam_resolver *r, enum context context, uint64_t addr,
-	 bool is_call, struct seam_resolver_where *where)
+static struct seam_located locate(struct seam_resolver *r,
+				  enum context context, uint64_t addr,
+				  bool is_call,
+				  struct seam_resolver_where *where)
 {
 	uint64_t at = is_call && addr ? addr - 1 : addr;
 	const struct seam_vma *vma = find_vma(r, context, at, where);
 	const struct seam_mapping *m;
-	struct seam_jit_location code;
 
 	/* A trampoline may be the first byte of a mapping. */
 	if (!vma && is_call)
 		vma = find_vma(r, context, addr, where);
-	m = vma ? &r->profile->mappings.items[vma->mapping] : NULL;
+	if (!vma)
+		return (struct seam_located) {
+			context == IN_KERNEL ? KERNEL_MAPPING : SEAM_NONE, addr,
+		};
+	m = use_mapping(r, vma);
+	return (struct seam_located) {
+		vma->mapping, is_file(r, m) ? addr - vma->begin + m->pgoff :
+			      addr,
+	};
+}
+
+/* The place of @addr, which is at @located. */
+static const struct seam_place *
+place_at(struct seam_resolver *r, enum context context, uint64_t addr,
+	 bool is_call, const struct seam_located *located,
+	 const struct seam_resolver_where *where)
+{
+	const struct seam_mapping *m = located->mapping == SEAM_NONE ||
+				       context != IN_USER ? NULL :
+		&r->profile->mappings.items[located->mapping];
+	struct seam_jit_location code;
+
 	if (context == IN_USER && r->jit &&
-	    seam_jit_code_find(r->jit->code, where->pid, at, where->time_ns,
-			       &code) && *code.name &&
-	    (!m || is_kind(r, m, SEAM_MODULE_ANON) ||
+	    seam_jit_code_find(r->jit->code, where->pid, is_call && addr ?
+			       addr - 1 : addr, where->time_ns, &code) &&
+	    *code.name && (!m || is_kind(r, m, SEAM_MODULE_ANON) ||
 	     /* a perf map, without bytes, has less than a file's symbols */
 	     seam_jit_code_object(r->jit->code, code.object)->code.size))
 		return jit_place(r, &code, is_call);
-	if (!m)
-		return find_place(r, context == IN_KERNEL ? KERNEL_MAPPING :
-				  SEAM_NONE, addr, is_call, where->process);
-	m = use_mapping(r, vma);
-	return find_place(r, vma->mapping, is_file(r, m) ?
-			  addr - vma->begin + m->pgoff : addr, is_call,
+	return find_place(r, located->mapping, located->pos, is_call,
 			  where->process);
 }
 
@@ -764,35 +778,40 @@ static int push_guest(struct seam_resolver *r, uint32_t table, uint64_t word,
 	struct seam_guest_frame frame = seam_guest_frame_of_word(word);
 	uint64_t code = seam_guest_symbols_code(r->guest, where->pid, table,
 						frame);
+	struct seam_located located;
 
-	return code ? push_frames(r, place_at(r, IN_USER, code, false, where)) :
-	       push_frame(r, seam_guest_symbols_frame(r->guest, where->pid,
-						      table, frame));
+	if (!code)
+		return push_frame(r, seam_guest_symbols_frame(r->guest,
+						where->pid, table, frame));
+	located = locate(r, IN_USER, code, false, where);
+	return push_frames(r, place_at(r, IN_USER, code, false, &located,
+				       where));
 }
 
-void seam_resolver_announce(struct seam_resolver *r, const uint64_t *chain,
-			    size_t n, struct seam_resolver_where *where)
+void seam_resolver_locate(struct seam_resolver *r, const uint64_t *chain,
+			  size_t n, struct seam_resolver_where *where,
+			  struct seam_located *out)
 {
 	enum context context = IN_USER;
 	bool is_call = false;
 
 	for (size_t i = 0; i < n; i++) {
 		const struct seam_mapping *m;
-		const struct seam_vma *vma;
 		uint32_t file;
 
+		out[i] = (struct seam_located) { SEAM_NONE, chain[i] };
 		if (chain[i] >= (uint64_t)PERF_CONTEXT_MAX) {
 			context = context_of(chain[i]);
 			is_call = false;
 			continue;
 		}
-		vma = context == IN_USER ? find_vma(r, context, chain[i],
-						    where) : NULL;
-		m = vma ? &r->profile->mappings.items[vma->mapping] : NULL;
+		out[i] = locate(r, context, chain[i], is_call, where);
+		m = context != IN_USER || out[i].mapping == SEAM_NONE ? NULL :
+		    &r->profile->mappings.items[out[i].mapping];
 		file = m && is_file(r, m) ? file_of(r, m->module) : SEAM_NONE;
 		if (file != SEAM_NONE)
-			seam_symbols_expect(r->symbols, file, chain[i] -
-					    vma->begin + m->pgoff - is_call);
+			seam_symbols_expect(r->symbols, file,
+					    out[i].pos - is_call);
 		is_call = true;
 	}
 }
@@ -814,6 +833,7 @@ uint32_t seam_resolver_stack(struct seam_resolver *r, const uint64_t *chain,
 	r->chain.n = 0;
 	for (size_t i = 0; error == 0 && i < n; i++) {
 		const struct seam_place *place;
+		struct seam_located located;
 
 		if (chain[i] == SEAM_CALLCHAIN_JOINED) {
 			error = push_joined(r);
@@ -827,7 +847,10 @@ uint32_t seam_resolver_stack(struct seam_resolver *r, const uint64_t *chain,
 		} else if (context == IN_VM) {
 			error = push_guest(r, table, chain[i], where);
 		} else {
-			place = place_at(r, context, chain[i], is_call, where);
+			located = where->located ? where->located[i] :
+				locate(r, context, chain[i], is_call, where);
+			place = place_at(r, context, chain[i], is_call,
+					 &located, where);
 			/* what a signal interrupted made no call */
 			is_call = place && !place->is_trampoline;
 			error = push_frames(r, place);

@@ -63,7 +63,7 @@ struct seam_resolver {
 	bool all_unknown;		/* keep runs of unknown callers */
 	SEAM_ARRAY(uint64_t) expected;	/* user addresses, sorted, each once */
 	SEAM_ARRAY(uint32_t) files;	/* by module: of symbols, + 1; or 0 */
-	uint32_t *code_objects;		/* by JIT object: of the profile, + 1 */
+	SEAM_ARRAY(uint32_t) code_objects;	/* by JIT object, + 1; or 0 */
 
 	/* places already resolved */
 	SEAM_ARRAY(struct seam_place) places;
@@ -89,22 +89,32 @@ void seam_resolver_fini(struct seam_resolver *resolver);
 void seam_resolver_expect(struct seam_resolver *resolver,
 			  const struct seam_callchains *chains);
 
+/* Where an address is: in a mapping, or in none (SEAM_NONE). */
+struct seam_located {
+	uint32_t mapping;
+	uint64_t pos;			/* in the file; else the address */
+};
+
 /* The process and the time of a chain. */
 struct seam_resolver_where {
 	int32_t pid;
 	uint32_t process;		/* of the profile */
 	uint32_t space;
 	uint64_t time_ns;
+	/* By seam_resolver_locate(), in place of what is mapped now; or NULL. */
+	const struct seam_located *located;
 	uint64_t from_ns, to_ns;	/* out: the stack holds in [from, to) */
 };
 
 /*
- * The user addresses of @chain there will be looked up: all that are announced
- * are requested with the next.  Costs time only where it is not called.
+ * Where each word of @chain is that is an address, into @out, which has @n.
+ * For a stack that is made later, when something else may be mapped there: all
+ * names of one file that many chains need are requested at once.
  */
-void seam_resolver_announce(struct seam_resolver *resolver,
-			    const uint64_t *chain, size_t n,
-			    struct seam_resolver_where *where);
+void seam_resolver_locate(struct seam_resolver *resolver,
+			  const uint64_t *chain, size_t n,
+			  struct seam_resolver_where *where,
+			  struct seam_located *out);
 
 /* The stack of @chain there; SEAM_NONE when memory ran out. */
 uint32_t seam_resolver_stack(struct seam_resolver *resolver,

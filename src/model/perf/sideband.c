@@ -331,6 +331,12 @@ static bool take(struct seam_sideband *sb,
 	case PERF_RECORD_KSYMBOL:
 		take_ksymbol(sb, &r);
 		break;
+	case PERF_RECORD_CGROUP:
+		if (seam_cgroup_paths_put(&sb->cgroups,
+					  &(struct seam_cgroup_path) {
+				r.cgroup.id, put(sb, r.cgroup.path) }))
+			sb->error = -ENOMEM;
+		break;
 	case PERF_RECORD_LOST:
 		sb->n_lost_ring += r.lost.lost;
 		mark_loss(sb, &r);
@@ -409,5 +415,6 @@ void seam_sideband_fini(struct seam_sideband *sb)
 {
 	free(sb->build_ids.items);
 	seam_index_fini(&sb->by_path);
+	seam_cgroup_paths_fini(&sb->cgroups);
 	seam_tasks_fini(&sb->tasks);
 }

@@ -25,6 +25,7 @@ struct seam_sideband {
 	struct seam_tasks tasks;
 	SEAM_ARRAY(struct seam_listed_id) build_ids;	/* by path */
 	struct seam_index by_path;
+	struct seam_cgroup_paths cgroups;
 
 	uint64_t n_lost_ring;		/* sum of the LOST records */
 	struct {			/* sums of the AUX records */

@@ -21,6 +21,7 @@ struct thread_run {
 	uint16_t cpu;		/* of the "out" */
 	uint8_t state;		/* enum run_state */
 	bool is_broken;		/* a record that ends the state is missing */
+	bool is_cut;		/* its begin is that of the recording */
 };
 
 struct lost_span {
@@ -80,7 +81,7 @@ static int find_lost(struct switch_replay *r,
 				last[s->cpu] ? last[s->cpu] : r->begin_ns,
 				s->time_ns }))
 			r->error = -ENOMEM;
-		if (s->kind != SEAM_SWITCH_EXIT)
+		if (s->kind < SEAM_SWITCH_EXIT || s->kind == SEAM_SWITCH_LOST)
 			last[s->cpu] = s->time_ns;
 	}
 	free(last);
@@ -119,7 +120,7 @@ static void close_state(struct switch_replay *r, uint32_t t, uint64_t to_ns,
 			.to_ns = run->since_ns + ns, .ran_ns = run->ran_ns,
 			.thread = t, .cpu = run->cpu,
 			.is_preempted = run->state == PREEMPTED,
-			.is_open = is_open }))
+			.is_open = is_open || run->is_cut }))
 		r->error = -ENOMEM;
 }
 
@@ -133,9 +134,21 @@ static void enter(struct switch_replay *r, uint32_t t,
 	run->state = (uint8_t)state;
 	run->since_ns = s->time_ns;
 	run->cpu = s->cpu;
-	run->is_broken = false;
+	run->is_broken = run->is_cut = false;
 	if (state == RUNNING)
 		run->ran_ns = s->time_ns;
+}
+
+/* A thread that was blocked before the recording began. */
+static void see_blocked(struct switch_replay *r, const struct seam_switch *s)
+{
+	struct thread_run *run = &r->runs[s->thread];
+
+	if (run->state != NOT_KNOWN)
+		return;
+	run->state = BLOCKED;
+	run->cpu = UINT16_MAX;
+	run->is_cut = true;
 }
 
 static void see(struct switch_replay *r, const struct seam_switch *s)
@@ -146,9 +159,12 @@ static void see(struct switch_replay *r, const struct seam_switch *s)
 	bool is_out = s->kind == SEAM_SWITCH_OUT ||
 		      s->kind == SEAM_SWITCH_OUT_RUNNABLE;
 
-	if (run->state == ENDED ||
-	    (run->state == NOT_KNOWN && s->kind == SEAM_SWITCH_EXIT))
+	if (run->state == ENDED)
 		return;
+	if (s->kind == SEAM_SWITCH_SEEN) {
+		see_blocked(r, s);
+		return;
+	}
 	/* an "in" is missing: wait for the next one */
 	if (is_off && is_out) {
 		run->is_broken = true;

@@ -16,9 +16,10 @@
  *	ended		exit			never
  *
  * A thread whose first record is "out" ran from its start, or that of the
- * recording, on.  What was before a first "in" is not known, and no wait: of a
- * new thread, of one that was blocked when the recording began.  The kernel
- * does not report the last "out" of a thread that exits.
+ * recording, on.  What was before a first "in" is not known, and no wait, as of
+ * a new thread; unless the thread was seen to be blocked before: then it was
+ * from the begin of the recording on.  The kernel does not report the last "out"
+ * of a thread that exits.
  *
  * Nothing is guessed where records are missing.  Two "in", or two "out", in a
  * row: the time between the first of them and the next record that fits is
@@ -37,6 +38,7 @@ enum seam_switch_kind {
 	SEAM_SWITCH_OUT,
 	SEAM_SWITCH_OUT_RUNNABLE,
 	SEAM_SWITCH_EXIT,	/* of the thread */
+	SEAM_SWITCH_SEEN,	/* it is blocked: it was looked at */
 	SEAM_SWITCH_LOST,	/* records of this ring before it; no thread */
 };
 

@@ -45,7 +45,8 @@ static const struct {
 	/* these exist only where needed */
 	COLUMN(weight), COLUMN(count), COLUMN(comm), COLUMN(record),
 	FILLED(vmstate, SEAM_VMSTATE_NONE), FILLED(end, SEAM_STACK_UNREPORTED),
-	FILLED(wait, 0), FILLED(waker, 0), FILLED(running, 0),
+	FILLED(wait, 0), FILLED(waker, 0), FILLED(cgroup, 0),
+	FILLED(running, 0),
 };
 
 enum { N_CONSTANT_COLUMNS = 5 };
@@ -158,6 +159,11 @@ bool seam_samples_set_wait(struct seam_samples *s, size_t i, uint32_t reason)
 bool seam_samples_set_waker(struct seam_samples *s, size_t i, uint32_t waker)
 {
 	return set_string(s, &s->waker, i, waker);
+}
+
+bool seam_samples_set_cgroup(struct seam_samples *s, size_t i, uint32_t cgroup)
+{
+	return set_string(s, &s->cgroup, i, cgroup);
 }
 
 bool seam_samples_set_running(struct seam_samples *s, size_t i,

@@ -177,7 +177,10 @@ enum seam_wait_stack {
 	SEAM_N_WAIT_STACKS,
 };
 
-/* Waits of an event; the open ones lasted until the recording ended. */
+/*
+ * Waits of an event; the open ones began before the recording, or lasted until
+ * it ended.
+ */
 struct seam_wait_counts {
 	uint64_t n[SEAM_N_WAIT_STACKS], ns[SEAM_N_WAIT_STACKS];
 	uint64_t n_open, open_ns;
@@ -207,7 +210,7 @@ struct seam_profile_event {
 /*
  * Samples, in the order of their file.  Columns that exist only where needed are
  * read with seam_samples_weight(), _count(), _comm(), _vmstate(), _wait(),
- * _waker() and _running().
+ * _waker(), _cgroup() and _running().
  */
 struct seam_samples {
 	size_t n, cap;
@@ -225,6 +228,7 @@ struct seam_samples {
 				/* unwound, as far as is known */
 	uint32_t *wait;		/* string: why it waited; NULL: no waits */
 	uint32_t *waker;	/* string: who woke it; NULL: of no sample */
+	uint32_t *cgroup;	/* string: its path; NULL: of no sample */
 	/* threads that ran then; 0: not known; NULL: of no sample */
 	uint16_t *running;
 	/* number of its SAMPLE record; NULL: not loaded by_record */
@@ -354,6 +358,8 @@ bool seam_samples_set_wait(struct seam_samples *samples, size_t i,
 			   uint32_t reason);
 bool seam_samples_set_waker(struct seam_samples *samples, size_t i,
 			    uint32_t waker);
+bool seam_samples_set_cgroup(struct seam_samples *samples, size_t i,
+			     uint32_t cgroup);
 bool seam_samples_set_running(struct seam_samples *samples, size_t i,
 			      uint16_t n_running);
 
@@ -438,6 +444,13 @@ static inline uint32_t seam_samples_waker(const struct seam_samples *samples,
 					  size_t i)
 {
 	return samples->waker ? samples->waker[i] : 0;
+}
+
+/* The cgroup of the thread of sample @i: a string; 0: not known. */
+static inline uint32_t seam_samples_cgroup(const struct seam_samples *samples,
+					   size_t i)
+{
+	return samples->cgroup ? samples->cgroup[i] : 0;
 }
 
 /* How many threads ran at sample @i; 0: not known. */

@@ -33,6 +33,7 @@ const char *seam_group_text(const struct seam_profile *profile,
 		       seam_vmstate_name((enum seam_vmstate)id) : "none";
 	case SEAM_GROUP_WAIT:
 	case SEAM_GROUP_WAKER:
+	case SEAM_GROUP_CGROUP:
 		return id == SEAM_GROUP_RAN ? "running" : !id ? "not known" :
 		       seam_profile_text(profile, id);
 	case SEAM_GROUP_RUNNING:
@@ -67,7 +68,7 @@ static const char *group_name(const struct seam_profile *profile,
 
 	if (group == SEAM_GROUP_NONE || group == SEAM_GROUP_COMM ||
 	    group == SEAM_GROUP_VMSTATE || group == SEAM_GROUP_WAIT ||
-	    group == SEAM_GROUP_WAKER)
+	    group == SEAM_GROUP_WAKER || group == SEAM_GROUP_CGROUP)
 		return name;
 	digits = (size_t)snprintf(text, sizeof(text), " %" PRId32,
 				  seam_group_number(profile, group, id));
@@ -114,6 +115,8 @@ static uint32_t id_of(const struct seam_profile *profile, size_t sample,
 		       .is_wait ? SEAM_GROUP_RAN : group == SEAM_GROUP_WAIT ?
 		       seam_samples_wait(&profile->samples, sample) :
 		       seam_samples_waker(&profile->samples, sample);
+	case SEAM_GROUP_CGROUP:
+		return seam_samples_cgroup(&profile->samples, sample);
 	case SEAM_GROUP_RUNNING:
 		return seam_samples_running(&profile->samples, sample);
 	}

@@ -20,6 +20,7 @@ enum seam_group {
 	/* String: why a thread waited; 0: not known; SEAM_GROUP_RAN. */
 	SEAM_GROUP_WAIT,
 	SEAM_GROUP_WAKER,	/* the same: who woke it */
+	SEAM_GROUP_CGROUP,	/* string: its path; 0: not known */
 	SEAM_GROUP_RUNNING,	/* how many threads ran; 0: not known */
 };
 

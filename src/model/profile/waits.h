@@ -16,7 +16,8 @@ struct seam_wait {
 	uint32_t thread;
 	uint16_t cpu;		/* that it lost */
 	bool is_preempted;	/* it could run; else it was blocked */
-	bool is_open;		/* it lasted until the recording ended */
+	/* it began before the recording, or lasted until that ended */
+	bool is_open;
 };
 
 /* Zeroed is valid and empty; free(items.items) ends it. */

@@ -73,6 +73,7 @@ static const struct kernel_counter {
 /* What the kernel says of one process; its children are those waited for. */
 struct process_usage {
 	int pid;
+	uint64_t cpu_ns;			/* of the scheduler; no children */
 	uint64_t minor, major;			/* faults, of children too */
 	uint64_t user_ticks, system_ticks;	/* likewise */
 	uint64_t max_rss_bytes;
@@ -91,6 +92,8 @@ struct counters {
 	int command;			/* counted; 0: none is */
 	uint64_t base_on_ns, base_wait_ns;	/* of its schedstat */
 	SEAM_ARRAY(struct process_usage) before;/* of all processes then */
+	SEAM_ARRAY(bool) is_living;	/* of times.processes, at the end */
+	uint64_t living_ns;		/* their CPU time since the begin */
 	uint64_t begin_ns, end_ns;
 	uint64_t read_ns;		/* when schedstat was read last */
 };
@@ -131,6 +134,16 @@ static uint64_t stat_field(const char *text, int n)
 	return at ? strtoull(at + 1, NULL, 10) : 0;
 }
 
+/* CPU time of process @pid by the scheduler; 0: it has ended. */
+static uint64_t cpu_ns_of(int pid)
+{
+	struct timespec t;
+	clockid_t clock;
+
+	return clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &t) ?
+	       0 : seam_clock_of(t);
+}
+
 /* False: there is no such process, or it has ended. */
 static bool read_usage(int pid, struct process_usage *usage)
 {
@@ -142,7 +155,7 @@ static bool read_usage(int pid, struct process_usage *usage)
 	if (!name_end || strchr("ZX", name_end[2]))
 		return false;
 	*usage = (struct process_usage) {
-		.pid = pid,
+		.pid = pid, .cpu_ns = cpu_ns_of(pid),
 		.minor = stat_field(text, 10) + stat_field(text, 11),
 		.major = stat_field(text, 12) + stat_field(text, 13),
 		.user_ticks = stat_field(text, 14) + stat_field(text, 16),
@@ -300,6 +313,29 @@ static int begin(struct seam_sink *sink, const struct seam_sources *sources,
 	return r;
 }
 
+/* At the end: the CPU time of processes that live. */
+static void read_clocks(struct counters *c)
+{
+	c->times.no_memory |= !SEAM_ARRAY_GROW(&c->is_living,
+					       c->times.processes.n);
+	for (size_t i = 0; i < c->is_living.n; i++) {
+		const struct seam_timed_process *p =
+			&c->times.processes.items[i];
+		uint64_t ns = p->pid && !p->end_ns ? cpu_ns_of(p->pid) : 0;
+
+		c->is_living.items[i] = ns > 0;
+		for (size_t k = 0; ns && k < c->before.n; k++)
+			if (c->before.items[k].pid == p->pid)
+				ns -= c->before.items[k].cpu_ns;
+		c->living_ns += ns;
+	}
+}
+
+static bool is_living(const struct counters *c, size_t i)
+{
+	return i < c->is_living.n && c->is_living.items[i];
+}
+
 static void take(struct seam_sink *sink, struct seam_bytes records)
 {
 	struct counters *c = (struct counters *)sink;
@@ -329,6 +365,7 @@ static bool after_round(struct seam_sink *sink, uint64_t until_ns, bool at_end)
 		return true;
 	c->end_ns = now_ns;
 	read_counters(c);
+	read_clocks(c);
 	seam_task_times_end(&c->times, now_ns);
 	return true;
 }
@@ -350,10 +387,6 @@ static void set_times(struct counters *c)
 		end_ns = first->end_ns;
 	}
 	set(c, SEAM_COUNTER_ELAPSED, (double)(end_ns - begin_ns));
-	if (values[SEAM_COUNTER_TASK_CLOCK].is_known && end_ns > begin_ns)
-		set(c, SEAM_COUNTER_CPUS,
-		    values[SEAM_COUNTER_TASK_CLOCK].value /
-		    values[SEAM_COUNTER_ELAPSED].value);
 	if (c->out->n_lost || c->times.no_memory)
 		return;
 	set(c, SEAM_COUNTER_BLOCKED_SWITCHES, (double)sums->n_blocked);
@@ -367,6 +400,51 @@ static void set_times(struct counters *c)
 	values[SEAM_COUNTER_WAKE_DELAY].part = part < 1 ? part : 1;
 }
 
+/*
+ * Whether process @i, which has ended, can have been waited for by those above
+ * it: then its CPU time is in the rusage of the command.
+ */
+static bool is_in_rusage(const struct counters *c, size_t i)
+{
+	const struct seam_timed_process *all = c->times.processes.items;
+
+	for (; all[i].parent != SEAM_NONE; i = all[i].parent)
+		if (all[i].end_ns > all[all[i].parent].end_ns)
+			return false;
+	return true;
+}
+
+/*
+ * CPU time: @clock_ns by the scheduler's clock, of the processes that @has says
+ * and that had @n_switches; of others the time between their switches, which is
+ * some microseconds less for each of them.  Where that cannot be all, because
+ * records were lost or a process of these was not waited for, the kernel's
+ * counter if it has more: it leaves as much of each switch out, and has the time
+ * that a hypervisor took.
+ */
+static void set_task_clock(struct counters *c, double clock_ns,
+			   uint64_t n_switches,
+			   bool (*has)(const struct counters *c, size_t i))
+{
+	const struct seam_counter_value *counter =
+		&c->out->values[SEAM_COUNTER_TASK_CLOCK];
+	uint64_t n_seen = 0;
+
+	for (size_t i = 0; i < c->times.processes.n; i++) {
+		const struct seam_task_sums *sums =
+			&c->times.processes.items[i].sums;
+
+		if (has(c, i))
+			n_seen += sums->n_blocked + sums->n_preempted;
+		else
+			clock_ns += (double)sums->on_ns;
+	}
+	if ((c->out->n_lost || c->times.no_memory || n_seen > n_switches) &&
+	    counter->is_known && counter->value > clock_ns)
+		return;
+	set(c, SEAM_COUNTER_TASK_CLOCK, clock_ns);
+}
+
 static double timeval_ns(struct timeval t)
 {
 	return (double)t.tv_sec * 1e9 + (double)t.tv_usec * 1e3;
@@ -375,6 +453,7 @@ static double timeval_ns(struct timeval t)
 /* Of the command and of the processes that were waited for. */
 static void set_rusage(struct counters *c, const struct rusage *before)
 {
+	struct seam_counter_value *values = c->out->values;
 	struct process_usage base = { 0 };
 	struct rusage now;
 
@@ -386,6 +465,12 @@ static void set_rusage(struct counters *c, const struct rusage *before)
 	    timeval_ns(now.ru_utime) - timeval_ns(before->ru_utime));
 	set(c, SEAM_COUNTER_SYSTEM,
 	    timeval_ns(now.ru_stime) - timeval_ns(before->ru_stime));
+	set_task_clock(c, values[SEAM_COUNTER_USER].value +
+		       values[SEAM_COUNTER_SYSTEM].value -
+		       (double)c->base_on_ns,
+		       (uint64_t)(now.ru_nvcsw - before->ru_nvcsw +
+				  now.ru_nivcsw - before->ru_nivcsw),
+		       is_in_rusage);
 	set(c, SEAM_COUNTER_MINOR_FAULTS,
 	    (double)(now.ru_minflt - before->ru_minflt) - (double)base.minor);
 	set(c, SEAM_COUNTER_MAJOR_FAULTS,
@@ -431,19 +516,27 @@ static void set_results(struct counters *c,
 			const struct seam_record_result *result,
 			const struct rusage *before)
 {
-	const struct seam_counter_value *cycles =
-		&c->out->values[SEAM_COUNTER_CYCLES];
+	const struct seam_counter_value *values = c->out->values;
+	const struct seam_counter_value *cycles = &values[SEAM_COUNTER_CYCLES];
 	const struct seam_counter_value *instructions =
-		&c->out->values[SEAM_COUNTER_INSTRUCTIONS];
+		&values[SEAM_COUNTER_INSTRUCTIONS];
+	const struct seam_counter_value *task_clock =
+		&values[SEAM_COUNTER_TASK_CLOCK];
+	const struct seam_counter_value *elapsed =
+		&values[SEAM_COUNTER_ELAPSED];
 
 	for (size_t i = 0; i < SEAM_N_COUNTS; i++)
 		if (seam_count_rows[i].amount == SEAM_COUNT_IS_RECORDS)
 			c->out->n_lost += result->counts.n[i];
 	set_times(c);
 	if (!c->command)
+		set_task_clock(c, (double)c->living_ns, UINT64_MAX, is_living);
+	if (!c->command)
 		set_usage(c, &what->pids);
-	else if (result->command_ended)
+	else if (result->command.has_ended)
 		set_rusage(c, before);
+	if (task_clock->is_known && elapsed->value > 0)
+		set(c, SEAM_COUNTER_CPUS, task_clock->value / elapsed->value);
 	if (cycles->is_known && instructions->is_known && cycles->value > 0)
 		set(c, SEAM_COUNTER_IPC, instructions->value / cycles->value);
 	c->out->processes = c->times.processes.items;
@@ -476,11 +569,7 @@ int seam_counters_run(const struct seam_record_options *options,
 	what.sink = &c.sink;
 	getrusage(RUSAGE_CHILDREN, &before);
 	r = seam_record(&what, &result, err);
-	out->start_error = result.start_error;
-	out->command_ended = result.command_ended;
-	out->stopped_command = result.stopped_command;
-	out->wait_status = result.wait_status;
-	out->signal = result.signal;
+	out->command = result.command;
 	if (r == 0)
 		set_results(&c, &what, &result, &before);
 	seam_record_result_fini(&result);
@@ -488,6 +577,7 @@ int seam_counters_run(const struct seam_record_options *options,
 		close(c.open.items[i].fd);
 	free(c.open.items);
 	free(c.before.items);
+	free(c.is_living.items);
 	seam_task_times_fini(&c.times);
 	return r;
 }

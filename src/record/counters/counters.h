@@ -8,7 +8,10 @@
  * of the kernel (task-clock, hardware), rusage of the command, and files of
  * /proc.
  *
- *	elapsed, CPU time	the command's exec to its end; task-clock
+ *	elapsed			from the command's exec to its end
+ *	task-clock		the scheduler's clock: rusage, with pids that of
+ *				each process that lives at the end; of other
+ *				processes the time between their switches
  *	switches, waits		task_times.h
  *	wake delay		schedstat: the time from a wakeup to the switch
  *				in, of the threads whose file could be read late
@@ -89,9 +92,7 @@ struct seam_counts_of_run {
 	bool is_max_rss_ours;
 	bool is_user_only;	/* hardware counters count user code only */
 	uint64_t n_lost;	/* records: switches and waits are not known */
-	int start_error;	/* as in seam_record_result */
-	bool command_ended, stopped_command;
-	int wait_status, signal;
+	struct seam_command_end command;
 	/* By task_times.h; owned by the caller: free(processes). */
 	struct seam_timed_process *processes;
 	size_t n_processes;
@@ -100,7 +101,7 @@ struct seam_counts_of_run {
 /*
  * Run the command of @options, or count its processes (pids and tids) until
  * they end or the command does.  Only what is recorded and when, and note, is
- * read of @options.  0 or -errno; start_error as in seam_record().
+ * read of @options.  0 or -errno, as seam_record().
  */
 int seam_counters_run(const struct seam_record_options *options,
 		      struct seam_counts_of_run *out, struct seam_err *err);

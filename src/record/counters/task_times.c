@@ -37,7 +37,9 @@ static uint32_t find_process(const struct seam_task_times *t, int pid)
  */
 static uint32_t get_process(struct seam_task_times *t, int pid, uint64_t ns)
 {
-	struct seam_timed_process process = { .pid = pid, .begin_ns = ns };
+	struct seam_timed_process process = {
+		.pid = pid, .parent = SEAM_NONE, .begin_ns = ns,
+	};
 	uint32_t i = find_process(t, pid);
 
 	if (i != SEAM_NONE)
@@ -46,7 +48,7 @@ static uint32_t get_process(struct seam_task_times *t, int pid, uint64_t ns)
 		return SEAM_TASK_MAX_PROCESSES - 1;
 	if (t->processes.n == SEAM_TASK_MAX_PROCESSES - 1)
 		process = (struct seam_timed_process) {
-			.name = "(others)", .begin_ns = ns,
+			.name = "(others)", .parent = SEAM_NONE, .begin_ns = ns,
 		};
 	i = SEAM_INDEX_APPEND(&t->by_pid, seam_hash_u64((uint32_t)pid),
 			      &t->processes, process);
@@ -235,8 +237,11 @@ static void apply_fork(struct seam_task_times *t,
 	if (thread)
 		end_thread(t, thread, r->ns);
 	thread = add_thread(t, r->pid, r->tid, SEAM_TASK_PREEMPTED, r->ns);
-	if (thread && r->pid == r->tid)
-		set_name(&t->processes.items[thread->process], parent.name);
+	if (!thread || r->pid != r->tid)
+		return;
+	set_name(&t->processes.items[thread->process], parent.name);
+	if (i < thread->process)
+		t->processes.items[thread->process].parent = i;
 }
 
 static void apply(struct seam_task_times *t, const struct seam_task_record *r)

@@ -46,6 +46,7 @@ struct seam_task_sums {
 struct seam_timed_process {
 	int pid;			/* 0: of all beyond the limit */
 	char name[SEAM_TASK_NAME];	/* of its first thread, the last one */
+	uint32_t parent;		/* a row before; SEAM_NONE: unknown */
 	uint32_t n_threads;		/* that live */
 	uint64_t begin_ns, end_ns;	/* end 0: it lives */
 	struct seam_task_sums sums;	/* of threads that have ended */

@@ -299,6 +299,29 @@ int seam_data_file_add_ids(struct seam_data_file *file,
 }
 
 /*
+ * Where records of switches are missing at the end of a ring, no LOST record
+ * follows, and threads would seem to do for ever what they did last: it is
+ * written here.  @lost: of each ring, by the kernel's counts.
+ */
+static void put_end_of_switches(struct seam_synth *synth,
+				const struct seam_sources *s,
+				const uint64_t *lost, uint64_t now_ns)
+{
+	for (size_t i = 0; i < s->list.n; i++) {
+		const struct seam_source *source = &s->list.items[i];
+		const struct seam_source_ring *ring =
+			&s->rings.items[source->ring];
+
+		if (ring->use == SEAM_RING_OF_SWITCHES &&
+		    ring->fd == source->fd &&
+		    lost[source->ring] > ring->n_lost)
+			seam_synth_lost(synth, source->id, (uint32_t)ring->cpu,
+					now_ns, lost[source->ring] -
+					ring->n_lost);
+	}
+}
+
+/*
  * The kernel writes a LOST record before the next record that fits; losses
  * without such a record are only in its counts, which are exact.
  */
@@ -306,7 +329,8 @@ int seam_data_file_write_losses(struct seam_data_file *file,
 				const struct seam_sources *sources,
 				bool is_closed, struct seam_err *err)
 {
-	struct seam_synth synth = { 0 };
+	uint64_t *by_ring = calloc(sources->rings.n + 1, sizeof(*by_ring));
+	struct seam_synth synth = { .no_memory = !by_ring };
 	/* only records have the time of the kernel's own clock */
 	uint64_t now_ns = seam_sources_has_aux(sources) ?
 			  file->counts.last_ns : seam_clock_ns();
@@ -323,9 +347,14 @@ int seam_data_file_write_losses(struct seam_data_file *file,
 		file->losses.n[ring->is_backward ? SEAM_COUNT_PAUSED :
 			       SEAM_COUNT_RING_FULL] += lost;
 		file->by_event[source->event].n_lost += lost;
-		seam_synth_lost(&synth, source->id, (uint32_t)ring->cpu,
-				now_ns, lost);
+		if (by_ring)
+			by_ring[source->ring] += lost;
+		seam_synth_lost_samples(&synth, source->id,
+					(uint32_t)ring->cpu, now_ns, lost);
 	}
+	if (by_ring)
+		put_end_of_switches(&synth, sources, by_ring, now_ns);
+	free(by_ring);
 	/* LOST records are all there is where the kernel keeps no counts */
 	for (size_t i = 0; sources->left_out & SEAM_LEFT_OUT_LOST_COUNTS &&
 	     i < sources->rings.n; i++)

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "record/proc/cgroup.h"
 #include "record/proc/procfs.h"
 
 enum {
@@ -371,7 +372,7 @@ static void complete(struct seam_sources *s, struct seam_event *event)
 	/* no exec enables an event of a CPU */
 	attr->disabled = !is_member(s, event) && !event->is_waking;
 	attr->write_backward = s->overwrite && !sideband &&
-			       !event->has_rings && !event->is_waking &&
+			       !event->is_switches && !event->is_waking &&
 			       !event->aux_kind;
 	attr->enable_on_exec = s->on_exec && !is_member(s, event) &&
 			       !event->is_waking &&
@@ -423,6 +424,8 @@ static int open_event(struct seam_sources *s, size_t e,
 		      struct cpu_and_thread place)
 {
 	struct seam_event *event = &s->events[e];
+	/* threads may have begun elsewhere: the side-band is of all of them */
+	bool is_of_cgroup = s->cgroup && e != s->sideband && !event->is_waking;
 	int group = -1;
 
 	/* the leader of its group, opened last at the same place */
@@ -439,8 +442,10 @@ static int open_event(struct seam_sources *s, size_t e,
 			fit_to(s->later_ring_bytes, event, &attr);
 		if (counts_time(s, e))
 			attr.read_format |= PERF_FORMAT_TOTAL_TIME_ENABLED;
-		fd = (int)syscall(SYS_perf_event_open, &attr, place.tid,
-				  place.cpu, group, PERF_FLAG_FD_CLOEXEC);
+		fd = (int)syscall(SYS_perf_event_open, &attr,
+				  is_of_cgroup ? s->cgroup_fd : place.tid,
+				  place.cpu, group, PERF_FLAG_FD_CLOEXEC |
+				  (is_of_cgroup ? PERF_FLAG_PID_CGROUP : 0));
 		if (fd >= 0)
 			return fd;
 		if (errno != EINTR && !fall_back(s, event, errno))
@@ -490,7 +495,8 @@ static int add_ring(struct seam_sources *s, struct cpu_and_thread place,
 {
 	const struct seam_source_ring ring = {
 		.cpu = place.cpu, .tid = place.tid, .use = use,
-		.is_backward = s->overwrite && use == SEAM_RING_OF_SAMPLES,
+		.is_backward = s->overwrite && (use == SEAM_RING_OF_SAMPLES ||
+						use == SEAM_RING_OF_STACKS),
 		.fd = -1,
 	};
 
@@ -767,7 +773,7 @@ static int map_rings(struct seam_sources *s, size_t first, size_t ring,
 
 /* ---- open, start, stop ---- */
 
-int seam_sources_open(struct seam_sources *s, struct seam_err *err)
+static int open_all(struct seam_sources *s, struct seam_err *err)
 {
 	int r = 0;
 
@@ -797,8 +803,20 @@ int seam_sources_open(struct seam_sources *s, struct seam_err *err)
 		r = seam_err_set(err, -ESRCH, "the process has ended");
 	if (r == 0)
 		r = open_wakings(s, err);
-	if (r == 0)
-		r = map_rings(s, 0, 0, &s->ring_bytes, &s->aux_bytes, err);
+	return r == 0 ? map_rings(s, 0, 0, &s->ring_bytes, &s->aux_bytes, err) :
+			r;
+}
+
+int seam_sources_open(struct seam_sources *s, struct seam_err *err)
+{
+	int r = 0;
+
+	s->cgroup_fd = s->cgroup ? seam_cgroup_open(s->cgroup, err) : -1;
+	if (s->cgroup)
+		r = s->cgroup_fd;
+	if (r >= 0)
+		r = open_all(s, err);
+	seam_file_close_fd(s->cgroup_fd);
 	if (r < 0)
 		seam_sources_fini(s);
 	return r;

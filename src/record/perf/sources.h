@@ -17,7 +17,8 @@
  *	switches    with --off-cpu, a ring for each CPU, on all CPUs, which
  *		    children always inherit: the times of waits must not be
  *		    lost for want of space for stacks; and the wakings of all
- *		    threads, by an event of the whole CPU
+ *		    threads, by an event of the whole CPU.  They are drained
+ *		    in every mode
  *	stacks	    likewise, for the stacks of waits: a program that waits often
  *		    must not cost samples their space
  *	AUX	    the same for each event that writes an AUX buffer; the ring
@@ -95,6 +96,7 @@ struct seam_source_ring {
 	uint64_t tasks_read;	/* of the side-band: up to this position */
 	struct seam_stack_budget {	/* switch_stacks.h */
 		int64_t left_ns;
+		uint64_t head;		/* of a ring that overwrites */
 		bool is_spent;		/* its stacks at switches are off */
 	} budget;
 	uint64_t n_records;
@@ -111,7 +113,7 @@ struct seam_sources {
 	struct seam_number_list sampled;/* CPUs to sample; none: all */
 	struct seam_number_list tids;	/* or the one SEAM_SOURCES_EVERY */
 	bool per_thread;
-	bool overwrite;		/* rings of samples run backward */
+	bool overwrite;		/* rings of samples and stacks run backward */
 	bool on_exec;		/* sample from the next exec on */
 	bool delayed;		/* only the side-band is enabled */
 	bool is_sampling;	/* samples are enabled; set by the caller */
@@ -124,6 +126,9 @@ struct seam_sources {
 	uint64_t aux_snapshot_bytes;	/* of one buffer, at most; 0: all */
 	uint64_t watermark;	/* bytes to a wakeup; 0: a part of the ring */
 	const char *filter;	/* of tracepoints; NULL: none */
+	/* All threads, in samples those of this cgroup (proc/cgroup.h) alone. */
+	const char *cgroup;	/* NULL: of any */
+	int cgroup_fd;		/* while they are opened */
 
 	SEAM_ARRAY(struct seam_source) list;
 	SEAM_ARRAY(struct seam_source_ring) rings;	/* side-band's first */

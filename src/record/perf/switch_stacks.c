@@ -10,6 +10,8 @@
 #define MOST_NS ((int64_t)SEAM_NS_PER_S / 5)
 #define AGAIN_NS ((int64_t)SEAM_NS_PER_S / 20)
 
+enum { SMALL_BYTES = 512 };	/* of a sample with a call chain alone */
+
 /* For a thread that inherited the event, too. */
 static void set_enabled(const struct seam_sources *s, uint32_t ring,
 			bool is_enabled)
@@ -22,6 +24,28 @@ static void set_enabled(const struct seam_sources *s, uint32_t ring,
 			ioctl(source->fd, is_enabled ? PERF_EVENT_IOC_ENABLE :
 			      PERF_EVENT_IOC_DISABLE, 0);
 	}
+}
+
+/* The size of a record with a stack: the kernel reserves that of the copy. */
+static uint64_t stack_bytes(const struct seam_sources *s)
+{
+	uint64_t bytes = 0;
+
+	for (size_t e = 0; e < s->n_events; e++)
+		if (s->events[e].is_switch_stack)
+			bytes = s->events[e].attr.sample_stack_user;
+	return bytes ? bytes : SMALL_BYTES;
+}
+
+/* The kernel writes from high positions to low ones. */
+static void count_overwritten(const struct seam_sources *s,
+			      struct seam_source_ring *ring)
+{
+	uint64_t head = seam_ring_head(&ring->ring);
+	uint64_t n = (ring->budget.head - head) / stack_bytes(s);
+
+	ring->budget.left_ns -= (int64_t)n * SEAM_SWITCH_STACK_NS;
+	ring->budget.head -= n * stack_bytes(s);
 }
 
 void seam_switch_stacks_check(struct seam_switch_stacks *stacks,
@@ -37,6 +61,9 @@ void seam_switch_stacks_check(struct seam_switch_stacks *stacks,
 		struct seam_stack_budget *b = &sources->rings.items[ring]
 						.budget;
 
+		if (sources->rings.items[ring].use == SEAM_RING_OF_STACKS &&
+		    sources->rings.items[ring].is_backward)
+			count_overwritten(sources, &sources->rings.items[ring]);
 		b->left_ns += more_ns;
 		if (b->left_ns > MOST_NS)
 			b->left_ns = MOST_NS;

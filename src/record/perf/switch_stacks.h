@@ -8,7 +8,8 @@
  * may save those of a fifth of one.  When it is spent, the event with the
  * stacks is disabled, until there is budget again for a twentieth.  Waits of all
  * kinds that begin meanwhile have no stack of their own, and are counted; their
- * times are those of SWITCH records, which go on.
+ * times are those of SWITCH records, which go on.  Of a ring that overwrites
+ * nothing is drained: its budget is spent by the bytes that the kernel wrote.
  *
  * A longer period in place of this would have no effect: the kernel changes it
  * in one thread, not in those that inherited the event.  A frequency adapts

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/folder_walk.h"
 #include "record/perf/sources.h"
+#include "record/proc/cgroup.h"
 #include "record/proc/procfs.h"
 #include "record/proc/target_file.h"
 #include "symbol/elf/build_id.h"
@@ -13,7 +14,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/perf_event.h>
-#include <mntent.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -311,24 +311,11 @@ static int visit_cgroup(void *context, const struct seam_walk_entry *entry)
 
 void seam_synth_cgroups(struct seam_synth *synth)
 {
-	FILE *mounts = setmntent("/proc/self/mounts", "re");
-	char root[PATH_MAX] = "";
-	bool has_own = false;
-	struct mntent *m;
+	char root[PATH_MAX];
 	struct stat st;
-	int dir;
+	int dir = *seam_cgroup_root(root) ?
+		  open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 
-	/* the mount point of the hierarchy that samples have ids of */
-	while (mounts && !has_own && (m = getmntent(mounts))) {
-		has_own = strcmp(m->mnt_type, "cgroup") == 0 &&
-			  hasmntopt(m, "perf_event");
-		if (has_own ||
-		    (strcmp(m->mnt_type, "cgroup2") == 0 && !root[0]))
-			snprintf(root, sizeof(root), "%s", m->mnt_dir);
-	}
-	if (mounts)
-		endmntent(mounts);
-	dir = root[0] ? open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 	if (dir >= 0 && fstat(dir, &st) == 0) {
 		put_cgroup(synth, &st, "/");
 		seam_walk(dir, MAX_CGROUP_DEPTH, visit_cgroup, synth);
@@ -352,8 +339,8 @@ void seam_synth_marker(struct seam_synth *synth, int pid, const char *path,
 		   &sample_id);
 }
 
-void seam_synth_lost(struct seam_synth *synth, uint64_t id, uint32_t cpu,
-		     uint64_t time_ns, uint64_t lost)
+void seam_synth_lost_samples(struct seam_synth *synth, uint64_t id,
+			     uint32_t cpu, uint64_t time_ns, uint64_t lost)
 {
 	struct seam_perf_sample_id sample_id = {
 		.time = time_ns, .cpu = cpu, .id = id,
@@ -361,6 +348,17 @@ void seam_synth_lost(struct seam_synth *synth, uint64_t id, uint32_t cpu,
 	struct seam_perf_lost_samples fields = { .lost = lost };
 
 	put_record(synth, PERF_RECORD_LOST_SAMPLES, 0, &fields, &sample_id);
+}
+
+void seam_synth_lost(struct seam_synth *synth, uint64_t id, uint32_t cpu,
+		     uint64_t time_ns, uint64_t lost)
+{
+	struct seam_perf_sample_id sample_id = {
+		.time = time_ns, .cpu = cpu, .id = id,
+	};
+	struct seam_perf_lost fields = { .id = id, .lost = lost };
+
+	put_record(synth, PERF_RECORD_LOST, 0, &fields, &sample_id);
 }
 
 void seam_synth_words(struct seam_synth *synth, uint32_t type,

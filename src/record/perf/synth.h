@@ -42,10 +42,7 @@ void seam_synth_threads(struct seam_synth *synth, int pid,
 void seam_synth_process(struct seam_synth *synth, int pid,
 			bool with_namespaces);
 
-/*
- * All cgroups, by the ids that samples carry: of the v1 hierarchy with
- * perf_event, or else of cgroup2.
- */
+/* All cgroups (proc/cgroup.h), by the ids that samples carry. */
 void seam_synth_cgroups(struct seam_synth *synth);
 
 /*
@@ -55,7 +52,11 @@ void seam_synth_cgroups(struct seam_synth *synth);
 void seam_synth_marker(struct seam_synth *synth, int pid, const char *path,
 		       uint64_t time_ns);
 
-/* LOST_SAMPLES: @lost records of event @id on @cpu. */
+/* LOST_SAMPLES: in all, @lost records of event @id on @cpu. */
+void seam_synth_lost_samples(struct seam_synth *synth, uint64_t id, uint32_t cpu,
+			     uint64_t time_ns, uint64_t lost);
+
+/* LOST, as the kernel would write it: @lost records before @time_ns. */
 void seam_synth_lost(struct seam_synth *synth, uint64_t id, uint32_t cpu,
 		     uint64_t time_ns, uint64_t lost);
 

@@ -373,6 +373,16 @@ int seam_targets_list(struct seam_number_list *out,
 	return r;
 }
 
+bool seam_targets_is_of_user(int pid, uid_t user)
+{
+	char path[64], text[128];
+	unsigned int real, effective;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	return sscanf(seam_procfs_value(path, "Uid", text, sizeof(text)),
+		      "%u %u", &real, &effective) == 2 && effective == user;
+}
+
 bool seam_targets_are_in(const struct seam_number_list *some,
 			 const struct seam_number_list *all)
 {

@@ -97,6 +97,9 @@ int seam_targets_list(struct seam_number_list *out,
 		      const struct seam_number_list *tids, bool children,
 		      struct seam_err *err);
 
+/* Whether @user is the effective user of process @pid, which runs. */
+bool seam_targets_is_of_user(int pid, uid_t user);
+
 /* Whether all of @some, ascending, are in @all, ascending. */
 bool seam_targets_are_in(const struct seam_number_list *some,
 			 const struct seam_number_list *all);

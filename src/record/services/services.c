@@ -348,8 +348,8 @@ static void report_losses(struct seam_services *s, struct program_ring *ring,
 	n = limit_count(ring->target, n, 1);
 	if (!service->event || n <= ring->n_reported)
 		return;
-	seam_synth_lost(&s->round, service->event_id, 0, seam_clock_ns(),
-			n - ring->n_reported);
+	seam_synth_lost_samples(&s->round, service->event_id, 0,
+				seam_clock_ns(), n - ring->n_reported);
 	service->n_lost += n - ring->n_reported;
 	ring->n_reported = n;
 }
@@ -475,8 +475,8 @@ static void count_without_ring(struct seam_services *s,
 		rings->n_without_ring += n;
 		service->n_without_ring += n;
 		if (service->event)
-			seam_synth_lost(&s->round, service->event_id, 0,
-					seam_clock_ns(), n);
+			seam_synth_lost_samples(&s->round, service->event_id, 0,
+						seam_clock_ns(), n);
 	}
 }
 

@@ -31,6 +31,7 @@ struct seam_blocked_thread {
 	uint32_t next, previous;	/* slots, and 1; 0: none */
 	bool is_due;			/* it is in the list */
 	bool is_refused;
+	bool is_attached;		/* and had no SWITCH record yet */
 	uint64_t out_ns;		/* the wait that is not read yet */
 	int syscall_fd, schedstat_fd, pagemap_fd;	/* 0: not open */
 };
@@ -86,26 +87,55 @@ thread_of(const struct seam_blocked_stacks *b, uint32_t tid)
 	return &b->threads[tid % SEAM_BLOCKED_THREADS];
 }
 
+/* The slot of the thread, without another one's state. */
+static struct seam_blocked_thread *slot_of(struct seam_blocked_stacks *b,
+					   uint32_t pid, uint32_t tid)
+{
+	struct seam_blocked_thread *t = thread_of(b, tid);
+
+	if (t->tid != tid || t->pid != pid) {
+		forget(b, t);
+		t->pid = pid;
+		t->tid = tid;
+	}
+	return t;
+}
+
+static void add_wait(struct seam_blocked_stacks *b,
+		     struct seam_blocked_thread *t, uint64_t time_ns)
+{
+	t->out_ns = time_ns;
+	join_list(b, t);
+}
+
+void seam_blocked_stacks_attach(struct seam_blocked_stacks *b, uint32_t pid,
+				uint32_t tid, uint64_t time_ns)
+{
+	struct seam_blocked_thread *t;
+
+	if (!b->threads || !tid)
+		return;
+	t = slot_of(b, pid, tid);
+	leave_list(b, t);
+	t->is_attached = true;
+	add_wait(b, t, time_ns);
+}
+
 void seam_blocked_stacks_switch(struct seam_blocked_stacks *b, uint32_t pid,
 				uint32_t tid, uint64_t time_ns, bool is_out,
 				bool is_preempt)
 {
 	struct seam_blocked_thread *t;
 
-	if (!b->threads || !tid)
+	if (!b->threads || !tid ||
+	    (b->only_attached && thread_of(b, tid)->tid != tid))
 		return;
 	b->had_switch = true;
-	t = thread_of(b, tid);
-	if (t->tid != tid || t->pid != pid) {
-		forget(b, t);
-		t->pid = pid;
-		t->tid = tid;
-	}
+	t = slot_of(b, pid, tid);
 	leave_list(b, t);
-	if (!is_out || is_preempt || t->is_refused)
-		return;
-	t->out_ns = time_ns;
-	join_list(b, t);
+	t->is_attached = false;
+	if (is_out && !is_preempt && !t->is_refused && !b->only_attached)
+		add_wait(b, t, time_ns);
 }
 
 void seam_blocked_stacks_sideband(struct seam_blocked_stacks *b,
@@ -270,7 +300,7 @@ static uint8_t *put(uint8_t *at, uint64_t word)
 
 /*
  * Write the sample, by seam_sources_common and seam_blocked_stacks_describe(),
- * with the stack from @w on.  0 or a positive errno.
+ * with the stack from @w on; without one where .sp is 0.  0 or a positive errno.
  */
 static int write_sample(struct seam_blocked_stacks *b,
 			const struct seam_blocked_thread *t,
@@ -278,13 +308,14 @@ static int write_sample(struct seam_blocked_stacks *b,
 {
 	/* with a stack pointer below 4 GiB, of a 32-bit program */
 	uint64_t abi = w->sp >> 32 ? PERF_SAMPLE_REGS_ABI_64 :
-				     PERF_SAMPLE_REGS_ABI_32;
+		       w->sp ? PERF_SAMPLE_REGS_ABI_32 :
+			       PERF_SAMPLE_REGS_ABI_NONE;
 	struct seam_perf_header header = {
 		.type = PERF_RECORD_SAMPLE, .misc = PERF_RECORD_MISC_USER,
 	};
 	uint8_t *at = b->record + sizeof(header), *time;
+	ssize_t got = 0;
 	uint64_t size;
-	ssize_t got;
 
 	at = put(at, b->event_id);
 	at = put(at, w->pc);
@@ -295,15 +326,18 @@ static int write_sample(struct seam_blocked_stacks *b,
 	at = put(at, 1);		/* period */
 	at = put(at, 0);		/* addresses in the callchain */
 	at = put(at, abi);
-	at = put(at, w->sp);
-	at = put(at, w->pc);
-	got = copy_stack(t, w->sp, at + sizeof(size));
+	if (w->sp) {
+		at = put(at, w->sp);
+		at = put(at, w->pc);
+		got = copy_stack(t, w->sp, at + sizeof(size));
+	}
 	if (got < 0)
 		return (int)-got;
 	put(time, seam_clock_ns());
 	size = (uint64_t)got & ~7ULL;
 	at = put(at, size) + size;
-	at = put(at, size);		/* all of it is valid */
+	if (size)
+		at = put(at, size);	/* all of it is valid */
 	at = put(at, w->number);	/* weight */
 	header.size = (uint16_t)(at - b->record);
 	memcpy(b->record, &header, sizeof(header));
@@ -332,6 +366,27 @@ static enum seam_blocked_result read_thread(struct seam_blocked_stacks *b,
 	return !error && n_runs == w.n_runs ? SEAM_BLOCKED_READ : SEAM_BLOCKED_RAN;
 }
 
+/*
+ * Whether a thread waits, by what everybody may read: a sample without a stack.
+ * Source: proc_pid_stat(5): the state follows the name in brackets, which may
+ * have brackets too.
+ */
+static bool note_waiting(struct seam_blocked_stacks *b,
+			 const struct seam_blocked_thread *t)
+{
+	const struct waiting w = { .number = SEAM_BLOCKED_NOT_READ };
+	int fd = open_file(t, "stat");
+	char line[MAX_LINE];
+	ssize_t n = fd < 0 ? -1 : read(fd, line, sizeof(line) - 1);
+	const char *state;
+
+	seam_file_close_fd(fd);
+	line[n < 0 ? 0 : n] = '\0';
+	state = strrchr(line, ')');
+	return state && state[1] && strchr("SDTt", state[2]) &&
+	       write_sample(b, t, &w) == 0;
+}
+
 /* Whether one more read is within the rate. */
 static bool is_allowed(struct seam_blocked_stacks *b, uint64_t now_ns)
 {
@@ -350,6 +405,7 @@ const void *seam_blocked_stacks_next(struct seam_blocked_stacks *b)
 	while (b->first) {
 		struct seam_blocked_thread *t = &b->threads[b->first - 1];
 		enum seam_blocked_result result = SEAM_BLOCKED_OVER_RATE;
+		bool is_attached = t->is_attached;
 
 		/* at the next look, a wait of the minimum may be over */
 		if (t->out_ns + b->min_ns / 2 > now_ns)
@@ -359,7 +415,9 @@ const void *seam_blocked_stacks_next(struct seam_blocked_stacks *b)
 			result = read_thread(b, t);
 		b->n[result]++;
 		t->is_refused = result == SEAM_BLOCKED_REFUSED;
-		if (result == SEAM_BLOCKED_READ)
+		t->is_attached = false;
+		if (result == SEAM_BLOCKED_READ ||
+		    (is_attached && note_waiting(b, t)))
 			return b->record;
 	}
 	return NULL;
@@ -370,7 +428,7 @@ int seam_blocked_stacks_wait_ms(struct seam_blocked_stacks *b, int wait_ms)
 	int ms = b->min_ns > SEAM_NS_PER_MS * LONGEST_WAIT_MS ?
 		 LONGEST_WAIT_MS : (int)(b->min_ns / SEAM_NS_PER_MS);
 
-	if (!b->threads)
+	if (!b->threads || (b->only_attached && !b->first))
 		return wait_ms;
 	/* after a switch there may be others; longer the longer there is none */
 	if (!b->had_switch && !b->first)

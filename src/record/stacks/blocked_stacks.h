@@ -29,6 +29,12 @@
  * What may be read is up to the kernel: a process of the same user, dumpable,
  * and as Yama allows.  A refusal is counted, and the thread not tried again.
  *
+ * Threads that ran before the recording may wait all the time, without any
+ * SWITCH record: they are read as if they had lost their CPU when the recording
+ * began, also where the kernel gives samples at switches.  Whether such a thread
+ * waits is in the sample even where its stack was not read
+ * (SEAM_BLOCKED_NOT_READ).
+ *
  * Bounded: SEAM_BLOCKED_THREADS threads, of which those are forgotten whose
  * slot another one needs, SEAM_BLOCKED_FDS threads with open files, and
  * SEAM_BLOCKED_HZ reads in a second.
@@ -74,6 +80,7 @@ struct seam_blocked_stacks {
 	size_t n_open;			/* threads with open files */
 	uint64_t allowed_ns;		/* until then reads are paid for */
 	bool had_switch;		/* since the last look */
+	bool only_attached;		/* others have samples of the kernel */
 	uint64_t n[SEAM_BLOCKED_N_RESULTS];
 	uint8_t *record;		/* the last one */
 };
@@ -87,6 +94,10 @@ void seam_blocked_stacks_describe(struct perf_event_attr *attr);
  */
 int seam_blocked_stacks_init(struct seam_blocked_stacks *blocked,
 			     uint64_t min_ns, struct seam_err *err);
+
+/* The recording begins, at @time_ns, with a thread that runs already. */
+void seam_blocked_stacks_attach(struct seam_blocked_stacks *blocked,
+				uint32_t pid, uint32_t tid, uint64_t time_ns);
 
 /* A SWITCH record, in the order of time. */
 void seam_blocked_stacks_switch(struct seam_blocked_stacks *blocked,

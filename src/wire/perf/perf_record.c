@@ -430,6 +430,7 @@ int seam_perf_sideband_read(const struct seam_perf_attr *attr,
 	case PERF_RECORD_LOST_SAMPLES:
 	case PERF_RECORD_AUX:
 	case PERF_RECORD_KSYMBOL:
+	case PERF_RECORD_CGROUP:
 		return seam_perf_record_read(
 			seam_perf_record_table(record->type, 0), payload,
 			endian, &out->comm);

@@ -247,6 +247,7 @@ struct seam_perf_sideband {
 		struct seam_perf_lost_samples lost_samples;
 		struct seam_perf_aux aux;
 		struct seam_perf_ksymbol ksymbol;
+		struct seam_perf_cgroup cgroup;
 	};
 };
 

@@ -232,7 +232,32 @@ struct seam_perf_layout seam_perf_layout_make(const struct seam_perf_attr *attr,
 	l.is_usable = !probe.swap && !(attr->sample_type &
 		(PERF_SAMPLE_READ | PERF_SAMPLE_REGS_USER));
 	l.has_raw = attr->sample_type & PERF_SAMPLE_RAW;
+	l.has_cgroup = attr->sample_type & PERF_SAMPLE_CGROUP;
+	/* what varies in size before the cgroup */
+	if (l.has_cgroup && attr->sample_type &
+	    (PERF_SAMPLE_BRANCH_STACK | PERF_SAMPLE_STACK_USER |
+	     PERF_SAMPLE_REGS_INTR))
+		l.is_usable = false;
+	l.cgroup_skip = (uint8_t)(8 * __builtin_popcountll(attr->sample_type &
+		(PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT |
+		 PERF_SAMPLE_DATA_SRC | PERF_SAMPLE_TRANSACTION |
+		 PERF_SAMPLE_PHYS_ADDR)));
 	return l;
+}
+
+bool seam_perf_layout_cgroup(const struct seam_perf_layout *layout,
+			     struct seam_bytes payload,
+			     struct seam_perf_core *out)
+{
+	size_t at = layout->has_raw ?
+		    (size_t)(out->raw.data + out->raw.size - payload.data) :
+		    layout->fixed_bytes + 8 * out->n_chain;
+
+	at += layout->cgroup_skip;
+	if (at + sizeof(out->cgroup) > payload.size)
+		return false;
+	memcpy(&out->cgroup, payload.data + at, sizeof(out->cgroup));
+	return true;
 }
 
 /* -- user registers ----------------------------------------------------- */

@@ -89,6 +89,7 @@ struct seam_perf_core {
 	const uint8_t *chain;	/* n_chain u64 of this machine's order */
 	size_t n_chain;
 	struct seam_bytes raw;
+	uint64_t cgroup;	/* its id; 0: not recorded */
 };
 
 /* Where these fields lie; UINT16_MAX for a field that is not there. */
@@ -97,6 +98,8 @@ struct seam_perf_layout {
 	uint16_t fixed_bytes;	/* all that is before the callchain */
 	bool is_usable;		/* false: use seam_perf_sample_read() */
 	bool has_raw;		/* after the callchain */
+	bool has_cgroup;	/* after both and cgroup_skip bytes */
+	uint8_t cgroup_skip;
 };
 
 struct seam_perf_layout seam_perf_layout_make(const struct seam_perf_attr *attr,
@@ -135,6 +138,22 @@ static inline bool seam_perf_layout_raw(struct seam_bytes payload, size_t pos,
 	return size <= payload.size - pos - sizeof(size);
 }
 
+/* Read the cgroup, which is after what is in @out.  False: it is not there. */
+bool seam_perf_layout_cgroup(const struct seam_perf_layout *layout,
+			     struct seam_bytes payload,
+			     struct seam_perf_core *out);
+
+/* What is after the callchain, at @pos; false when it is not there. */
+static inline bool seam_perf_layout_tail(const struct seam_perf_layout *layout,
+					 struct seam_bytes payload, size_t pos,
+					 struct seam_perf_core *out)
+{
+	if (layout->has_raw && !seam_perf_layout_raw(payload, pos, &out->raw))
+		return false;
+	return !layout->has_cgroup ||
+	       seam_perf_layout_cgroup(layout, payload, out);
+}
+
 /* False when the record does not fit the layout. */
 static inline bool seam_perf_layout_read(const struct seam_perf_layout *layout,
 					 struct seam_bytes payload,
@@ -155,18 +174,17 @@ static inline bool seam_perf_layout_read(const struct seam_perf_layout *layout,
 	out->chain = NULL;
 	out->n_chain = 0;
 	out->raw = (struct seam_bytes) { 0 };
+	out->cgroup = 0;
 	if (layout->chain == UINT16_MAX)
-		return !layout->has_raw ||
-		       seam_perf_layout_raw(payload, layout->fixed_bytes,
-					    &out->raw);
+		return seam_perf_layout_tail(layout, payload,
+					     layout->fixed_bytes, out);
 	n_chain = seam_perf_layout_u64(p, layout->chain, 0);
 	if (n_chain > (payload.size - layout->fixed_bytes) / 8)
 		return false;
 	out->chain = p + layout->fixed_bytes;
 	out->n_chain = (size_t)n_chain;
-	return !layout->has_raw ||
-	       seam_perf_layout_raw(payload, layout->fixed_bytes + 8 *
-				    out->n_chain, &out->raw);
+	return seam_perf_layout_tail(layout, payload, layout->fixed_bytes +
+				     8 * out->n_chain, out);
 }
 
 /* -- user registers ----------------------------------------------------- */

@@ -12,8 +12,9 @@
  *	seam:blocked_stack
  *			an event of a program: the stack of a thread that
  *			waited, read from outside.  Its time lies in the wait,
- *			its WEIGHT is the number of the system call; -1: none
- *
+ *			its WEIGHT is the number of the system call; -1: none;
+ *			SEAM_BLOCKED_NOT_READ: the thread waited, and its stack
+ *			could not be read
  *	seam:waking
  *			the tracepoint sched:sched_waking with its fields, of all
  *			threads that wake a recorded one (--wakers)
@@ -38,6 +39,8 @@ enum {
 	SEAM_WAKING_TID = 24,		/* s32 pid */
 	SEAM_WAKING_IN_INTERRUPT = 0x08 | 0x10,
 };
+
+#define SEAM_BLOCKED_NOT_READ (UINT64_MAX - 1)
 
 /* The shortest wait with a row of its own, unless the user sets another. */
 #define SEAM_WAIT_MIN_NS UINT64_C(1000000)

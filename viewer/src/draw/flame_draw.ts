@@ -1,240 +1,233 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * flame_draw.ts - a picture of a call tree: the visible rows of a layout
+ * flame_draw.ts - the picture of a layout: boxes as pixels, then their names
  *
- * Coordinates are pixels of the device.
+ * Only the rows in sight are drawn.  All sizes here are pixels of the device.
  */
-import { threadName } from "../engine/rows";
 import { NONE, type Profile } from "../profile";
-import { formatChange } from "../text";
 import type { Tree } from "../tree";
-import { changeOf } from "./flame_change";
-import type { Layout } from "./flame_layout";
-import { cutMiddle, shown, type Labels, type Width } from "./labels";
+import { boxOf, rowsIn, type Layout } from "./flame_layout";
+import type { Labels } from "./labels";
 import { shadeOf, type Palette } from "./palette";
+import { fillBox, fillPattern, mix, type Raster } from "./raster";
 import type { Surface } from "./surface";
 
 export const ROW = 19;		/* CSS pixels */
+const PAD = 4;			/* CSS pixels before a name */
 
 export interface FlameScene {
 	profile: Profile;
-	tree: Tree;
 	layout: Layout;
-	zoomed: number;
 	icicle: boolean;
-	scrollTop: number;	/* CSS pixels */
-	height: number;		/* of all rows, or more */
-	current: number;	/* frame with the keyboard's focus; -1 */
-	hovered: number;	/* box; -1 */
-	isSearching: boolean;
+	found: Uint8Array | null;	/* by function; null: no search */
+	scrollTop: number;		/* CSS pixels */
+	current: number;		/* node; NONE */
+	hasFocus: boolean;
+	hover: number;			/* box; -1 */
 }
 
-/* By frame: threads and the root have no function. */
-export function nodeName(profile: Profile, tree: Tree, node: number): string {
-	const func = tree.func[node]!;
+export const fontOf = (scale: number): string =>
+	`${Math.round(12 * scale)}px system-ui, "Segoe UI", "Noto Sans", ` +
+	`"DejaVu Sans", sans-serif`;
 
-	if (func !== NONE)
-		return profile.functions.name[func] ?? "";
-	return tree.thread[node] !== NONE ?
-	       threadName(profile, tree.thread[node]!) :
-	       node === 0 ? "all" : "[no stack]";
-}
+/* The row's upper edge in the picture of all rows, in CSS pixels. */
+export function rowTop(scene: FlameScene, row: number): number {
+	const { layout, icicle } = scene;
 
-/* CSS pixels from the upper edge of all rows. */
-export function yOf(scene: FlameScene, row: number): number {
-	return scene.icicle ? row * ROW : scene.height - (row + 1) * ROW;
+	return ROW * (icicle ? row : rowsIn(layout) - 1 - row);
 }
 
 export function rowAt(scene: FlameScene, y: number): number {
-	return Math.floor((scene.icicle ? y : scene.height - y) / ROW);
+	const at = Math.floor((y + scene.scrollTop) / ROW);
+
+	return scene.icicle ? at : rowsIn(scene.layout) - 1 - at;
 }
 
-function colourOf(scene: FlameScene, palette: Palette, node: number): string {
-	const { profile, tree } = scene, func = tree.func[node]!;
+/* -- colours ------------------------------------------------------------ */
 
-	if (tree.change) {
-		const { sign, level } = changeOf(tree, node);
+/* A change by this much has the next deeper colour, as in 'seam diff'. */
+const LEVELS = [0.05, 0.20];
+const MORE = ["more0", "more1", "more2"] as const;
+const LESS = ["less0", "less1", "less2"] as const;
 
-		return sign === 0 ? palette.css.same : sign < 0 ?
-		       palette.css[`less${level}`] :
-		       palette.css[`more${level}`];
-	}
+/* Grey: no change, or too few samples to say so. */
+function changePixel(palette: Palette, tree: Tree, node: number): number {
+	const change = tree.change![node]!, b = tree.total[node]!;
+	const a = b - change, size = Math.abs(change) / Math.max(a, 1e-9 * b);
+	const level = LEVELS.filter(l => size >= l).length;
+
+	return tree.few?.[node] || size < 0.01 ? palette.pixel.same :
+	       palette.pixel[(change > 0 ? MORE : LESS)[level]!];
+}
+
+function framePixel(palette: Palette, scene: FlameScene, node: number): number {
+	const { tree } = scene.layout, func = tree.func[node]!;
+
 	if (func === NONE)
-		return palette.css.group;
-	if (profile.functions.name[func] === "[unknown]")
-		return palette.css.unknown;
-	const layer = profile.functions.layer[func]!, shade = shadeOf(func);
-
-	return tree.inlined[node] && layer === 1 ? palette.inlinedCss[shade]! :
-	       palette.layerCss[layer]![shade]!;
+		return palette.pixel.group;
+	if (scene.found?.[func])
+		return palette.pixel.hit;
+	return tree.change ? changePixel(palette, tree, node) :
+	       tree.inlined[node] ? palette.pixel.inlined :
+	       palette.layers[scene.profile.functions.layer[func]!]![
+			shadeOf(func)]!;
 }
 
-const patterns = new WeakMap<Palette, Map<string, CanvasPattern | null>>();
+/* -- boxes -------------------------------------------------------------- */
 
-/* Lines from the lower left; @colour and nothing between. */
-function hatch(surface: Surface, colour: string): CanvasPattern | null {
-	const { context, scale, palette } = surface;
-	const kept = patterns.get(palette) ?? new Map();
-	const key = `${colour} ${scale}`, side = Math.round(6 * scale);
+interface Picture {
+	raster: Raster;
+	image: ImageData;
+}
 
-	patterns.set(palette, kept);
-	if (kept.has(key))
-		return kept.get(key)!;
-	const tile = document.createElement("canvas");
+let last: Picture | null = null;	/* of the same size, to be used again */
 
-	tile.width = tile.height = side;
-	const pen = tile.getContext("2d")!;
+function pictureOf({ context, width, height }: Surface): Picture {
+	if (last?.raster.width !== width || last.raster.height !== height) {
+		const image = context.createImageData(width, height);
 
-	pen.strokeStyle = colour;
-	pen.lineWidth = 1.2 * scale;
-	pen.beginPath();
-	for (const at of [-side, 0, side]) {
-		pen.moveTo(at - 1, side + 1);
-		pen.lineTo(at + side + 1, -1);
+		last = { image, raster: { width, height,
+			pixels: new Uint32Array(image.data.buffer) } };
 	}
-	pen.stroke();
-	const pattern = context.createPattern(tile, "repeat");
-
-	kept.set(key, pattern);
-	return pattern;
+	return last;
 }
 
-/* A strip at the lower edge, as long as the share of the time in waits. */
-function drawWaiting(surface: Surface, scene: FlameScene, node: number,
-		     x: number, y: number, width: number, height: number): void {
-	const { context, palette, scale } = surface;
-	const { waiting, total } = scene.tree;
-	const share = waiting[node]! / (total[node]! || 1);
-	const pattern = hatch(surface, palette.css.text);
-	const isAll = share > 0.995;
-	const strip = isAll ? height : Math.round(5 * scale);
+/* The rows that are in sight, one more at the end. */
+function rowsInSight(scene: FlameScene, height: number): [number, number] {
+	const a = rowAt(scene, 0), b = rowAt(scene, height);
 
-	if (share <= 0 || !pattern)
-		return;
-	context.globalAlpha = isAll ? 0.28 : 0.75;
-	context.fillStyle = pattern;
-	context.fillRect(x, y + height - strip, Math.max(1, width *
-		Math.min(1, share)), strip);
-	context.globalAlpha = 1;
+	return [Math.max(0, Math.min(a, b)),
+		Math.min(rowsIn(scene.layout), Math.max(a, b) + 1)];
 }
 
-function drawRest(surface: Surface, scene: FlameScene, box: number, x: number,
-		  y: number, width: number, height: number): void {
-	const { context, palette } = surface, { layout } = scene;
-	const isHit = scene.isSearching && layout.hit[box];
-	const pattern = hatch(surface, isHit ? palette.css.hit :
-			      palette.css.edge);
-
-	context.fillStyle = palette.css.page;
-	context.fillRect(x, y, width, height);
-	if (pattern) {
-		context.fillStyle = pattern;
-		context.fillRect(x, y, width, height);
-	}
-	context.strokeStyle = isHit ? palette.css.hit : palette.css.edge;
-	if (width > 4)
-		context.strokeRect(x + 0.5, y + 0.5, width - 1, height - 1);
+interface Box {
+	x0: number;
+	x1: number;
+	y0: number;
+	y1: number;
 }
 
-/* "+5.1% name" in a comparison: the sign tells what the colour does. */
-function labelOf(scene: FlameScene, names: Labels, width: Width, node: number,
-		 room: number): string {
-	if (!scene.tree.change)
-		return names.fit(node, room);
-	const { sign, ratio } = changeOf(scene.tree, node);
+/* Neighbours are a pixel apart where they are wide enough for it. */
+function edges(layout: Layout, box: number, y0: number, y1: number,
+	       scale: number): Box {
+	const x0 = Math.round(layout.left[box]!);
+	const x1 = Math.round(layout.right[box]!);
 
-	return sign === 0 ? names.fit(node, room) :
-	       cutMiddle(`${formatChange(ratio)} ${shown(nodeName(scene.profile,
-			scene.tree, node))}`, room, width);
+	return { x0, x1: x1 - x0 > 3 ? x1 - 1 : x1, y0,
+		 y1: y1 - Math.max(1, Math.round(scale)) };
 }
 
-interface Pen {
-	surface: Surface;
-	scene: FlameScene;
-	names: Labels;
-	width: Width;
+/* The share of a frame that waited, from its right edge. */
+function fillWaiting(r: Raster, palette: Palette, b: Box, share: number,
+		     base: number, scale: number): void {
+	const from = b.x1 - Math.round((b.x1 - b.x0) * Math.min(1, share));
+
+	fillBox(r, from, b.y0, b.x1, b.y1, mix(base, palette.pixel.page, 0.45));
+	fillPattern(r, from, b.y0, b.x1, b.y1,
+		    mix(palette.pixel.blocked, base, 0.6), "hatch", scale, 0);
 }
 
-function drawBox({ surface, scene, names, width: textWidth }: Pen, box: number,
-		 row: number): void {
-	const { context, palette, scale } = surface, { layout } = scene;
-	const x = Math.round(layout.x[box]! * scale);
-	const end = Math.round((layout.x[box]! + layout.width[box]!) * scale);
-	const y = Math.round((yOf(scene, row) - scene.scrollTop) * scale);
-	const height = Math.round((ROW - 1) * scale);
-	const gap = end - x > 3 * scale ? Math.max(1, Math.round(0.7 * scale)) : 0;
-	const width = Math.max(1, end - x - gap), node = layout.node[box]!;
+function fillRow(r: Raster, { palette, scale }: Surface, scene: FlameScene,
+		 row: number, y0: number, y1: number): void {
+	const { layout } = scene, { tree, top } = layout;
+	const isCaller = row < tree.depth[top]!;
 
-	if (layout.isRest[box]) {
-		drawRest(surface, scene, box, x, y, width, height);
-		return;
-	}
-	const isDim = scene.isSearching && !layout.hit[box];
-	/* callers of the zoomed frame are a way back, not a part */
-	const isAbove = scene.tree.depth[node]! <
-			scene.tree.depth[scene.zoomed]!;
+	for (let i = layout.start[row]!; i < layout.start[row + 1]!; i++) {
+		const b = edges(layout, i, y0, y1, scale);
+		const node = layout.node[i]!, share = tree.waiting[node]! /
+			tree.total[node]!;
 
-	context.globalAlpha = isDim ? 0.3 : isAbove ? 0.55 : 1;
-	context.fillStyle = colourOf(scene, palette, node);
-	context.fillRect(x, y, width, height);
-	context.globalAlpha = 1;
-	if (scene.tree.waiting[node]! > 0 && !scene.tree.change)
-		drawWaiting(surface, scene, node, x, y, width, height);
-	if (scene.isSearching && layout.hit[box]) {
-		context.fillStyle = palette.css.hit;
-		context.fillRect(x, y, width, Math.round(3 * scale));
-	}
-	if (width < 24 * scale)
-		return;
-	context.fillStyle = isDim ? palette.css.dim : palette.css.text;
-	context.fillText(labelOf(scene, names, textWidth, node,
-				 width - 7 * scale),
-			 x + 4 * scale, y + height - 5 * scale);
-}
-
-/* The keyboard's frame, and the one under the pointer. */
-function drawFrames(surface: Surface, scene: FlameScene): void {
-	const { context, palette, scale } = surface, { layout, tree } = scene;
-	const frame = (box: number, colour: string, thick: number) => {
-		const isRest = layout.isRest[box] ? 1 : 0;
-		const row = tree.depth[layout.node[box]!]! + isRest;
-		const x = layout.x[box]! * scale, half = thick / 2;
-
-		context.strokeStyle = colour;
-		context.lineWidth = thick;
-		context.strokeRect(x + half, (yOf(scene, row) -
-			scene.scrollTop) * scale + half, Math.max(thick,
-			layout.width[box]! * scale - thick), ROW * scale -
-			scale - thick);
-	};
-
-	if (scene.hovered >= 0 && scene.hovered < layout.n)
-		frame(scene.hovered, palette.css.text, 1.5 * scale);
-	if (scene.current < 0)
-		return;
-	const row = tree.depth[scene.current]!;
-
-	for (let i = layout.start[row] ?? 0; i < (layout.start[row + 1] ?? 0);
-	     i++)
-		if (layout.node[i] === scene.current && !layout.isRest[i])
-			frame(i, palette.css.accent, 2.5 * scale);
-}
-
-export function drawFlame(surface: Surface, scene: FlameScene, names: Labels,
-			  width: Width): void {
-	const { context, palette, scale } = surface, { layout } = scene;
-	const pen = { surface, scene, names, width };
-
-	context.fillStyle = palette.css.page;
-	context.fillRect(0, 0, surface.width, surface.height);
-	context.lineWidth = Math.max(1, Math.round(0.7 * scale));
-	for (let row = 0; row < layout.rows; row++) {
-		const y = (yOf(scene, row) - scene.scrollTop) * scale;
-
-		if (y + ROW * scale < 0 || y > surface.height)
+		if (layout.rest[i]) {
+			fillBox(r, b.x0, b.y0, b.x1, b.y1,
+				palette.pixel.raised);
+			fillPattern(r, b.x0, b.y0, b.x1, b.y1,
+				    palette.pixel.edge, "hatch", scale, 0);
 			continue;
-		for (let i = layout.start[row]!; i < layout.start[row + 1]!; i++)
-			drawBox(pen, i, row);
+		}
+		const full = framePixel(palette, scene, node);
+		const pixel = isCaller ? mix(full, palette.pixel.page, 0.5) :
+			      full;
+
+		fillBox(r, b.x0, b.y0, b.x1, b.y1, pixel);
+		if (share > 0)
+			fillWaiting(r, palette, b, share, pixel, scale);
 	}
-	drawFrames(surface, scene);
+}
+
+/* -- names -------------------------------------------------------------- */
+
+/* An id of a label: functions, then threads, then the root, then no stack. */
+export function labelOf(profile: Profile, tree: Tree, node: number): number {
+	const func = tree.func[node]!, n = profile.functions.n;
+	const thread = tree.thread[node]!, t = profile.threads.length;
+
+	return node === 0 ? n + t : func !== NONE ? func :
+	       thread !== NONE ? n + thread : n + t + 1;
+}
+
+function writeRow({ context, scale }: Surface, scene: FlameScene,
+		  labels: Labels, row: number, baseline: number): void {
+	const { layout, profile } = scene, pad = PAD * scale;
+
+	for (let i = layout.start[row]!; i < layout.start[row + 1]!; i++) {
+		const left = Math.round(layout.left[i]!);
+		const room = layout.right[i]! - left - 2 * pad;
+
+		if (layout.rest[i] || room < 12 * scale)
+			continue;
+		const text = labels.fit(labelOf(profile, layout.tree,
+						layout.node[i]!), room);
+
+		if (text)
+			context.fillText(text, left + pad, baseline);
+	}
+}
+
+/* -- what is pointed at ------------------------------------------------- */
+
+function outline({ context, scale }: Surface, scene: FlameScene, box: number,
+		 colour: string, thick: number): void {
+	const { layout } = scene, line = thick * scale;
+	let row = 0;
+
+	while (layout.start[row + 1]! <= box)
+		row++;
+	const left = Math.round(layout.left[box]!);
+	const right = Math.max(left + 2 * line, layout.right[box]!);
+
+	context.strokeStyle = colour;
+	context.lineWidth = line;
+	context.strokeRect(left + line / 2, (rowTop(scene, row) -
+		scene.scrollTop) * scale + line / 2, right - left - line,
+		ROW * scale - line);
+}
+
+export function drawFlame(surface: Surface, scene: FlameScene,
+			  labels: Labels): void {
+	const { context, palette, scale, height } = surface;
+	const { raster, image } = pictureOf(surface);
+	const [first, end] = rowsInSight(scene, height / scale);
+	const yOf = (row: number) => Math.round((rowTop(scene, row) -
+		scene.scrollTop) * scale);
+
+	raster.pixels.fill(palette.pixel.page);
+	for (let row = first; row < end; row++)
+		fillRow(raster, surface, scene, row, yOf(row),
+			yOf(row) + Math.round(ROW * scale));
+	context.putImageData(image, 0, 0);
+	context.font = fontOf(scale);
+	context.textBaseline = "middle";
+	context.fillStyle = palette.css.text;
+	for (let row = first; row < end; row++)
+		writeRow(surface, scene, labels, row,
+			 yOf(row) + Math.round((ROW - 0.5) / 2 * scale));
+	if (scene.hover >= 0)
+		outline(surface, scene, scene.hover, palette.css.text, 1);
+	const current = scene.current === NONE ? -1 :
+			boxOf(scene.layout, scene.current);
+
+	if (current >= 0)
+		outline(surface, scene, current, scene.hasFocus ?
+			palette.css.accent : palette.css.edge,
+			scene.hasFocus ? 2.5 : 1.5);
 }

@@ -1,28 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * flame_graph.tsx - a call tree as a picture: the component
+ * flame_graph.tsx - a tree of frames by their width: the component
  *
- * With the root below (flame) or above (icicle).  The keyboard's frame is an
- * item of a tree in the document, which has only the frames around it; the
- * canvas draws its outline.
+ * Callers on top (an icicle) or at the bottom (a flame graph).  Beside the
+ * canvas is a tree for keyboards and readers of screens: of the tree's frames
+ * it has the current one, its callers and its neighbours.
  */
-import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
-import { NONE, type Profile } from "../profile";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState }
+	from "preact/hooks";
+import { LAYERS, NONE, type Profile } from "../profile";
 import type { Selection } from "../select";
-import { formatPercent } from "../text";
+import { cut, formatPercent, formatWeight, plural, visible } from "../text";
 import type { Tree } from "../tree";
+import { matches } from "../views/table";
 import "./draw.css";
-import { drawFlame, nodeName, ROW, rowAt, yOf, type FlameScene }
-	from "./flame_draw";
-import { boxAt, boxOf, find, layOut, pathTo, type Found, type Layout }
+import {
+	carried, focusChange, pointerClick, pointerLeave, pointerMove, pressKey,
+	reveal, settle, topOf, zoomBack, zoomReset, type FlameControl, type Zoom,
+} from "./flame_control";
+import { drawFlame, fontOf, labelOf, ROW } from "./flame_draw";
+import { foundIn, layOut, rowsIn, siblings, type Layout }
 	from "./flame_layout";
-import { besideOf, FLAME_KEYS, largestChild, samePath, targetOf }
-	from "./flame_moves";
-import { frameWords, restWords } from "./flame_words";
-import { foundFunctions } from "./found";
-import { labelsOf, widthIn, type Labels, type Width } from "./labels";
+import { frameText, nodeName } from "./flame_text";
+import { labelsOf, widthIn, type Labels } from "./labels";
 import { useSurface, type Surface } from "./surface";
-import { hideTip, showTip } from "./tip_box";
+import { hideTip } from "./tip_box";
 
 export interface FlameGraphProps {
 	profile: Profile;
@@ -33,54 +35,30 @@ export interface FlameGraphProps {
 	onFunction: (func: number) => void;
 }
 
-const LEAST = 1;		/* pixels of the narrowest frame */
-const MOST = 0.72;		/* of the window's height */
-
 /* -- state -------------------------------------------------------------- */
 
-interface Zooms {
-	tree: Tree;
-	stack: number[];	/* frames: the last one fills the picture */
-	current: number;	/* the keyboard's frame */
+function useZoom(tree: Tree): [Zoom, (next: Partial<Zoom>) => void] {
+	const [kept, setKept] = useState<Zoom>({ tree, tops: [0], current: 0 });
+	const zoom = useMemo(() => kept.tree === tree ? kept :
+			     carried(kept, tree), [kept, tree]);
+
+	return [zoom, next => setKept({ ...zoom, ...next })];
 }
 
-/* In another tree, of another selection, frames are found by their path. */
-function moved(old: Zooms, tree: Tree): Zooms {
-	const keep = (node: number) => samePath(old.tree, tree, node);
-	const stack = old.stack.map(keep).filter(node => node !== NONE);
-	const current = keep(old.current);
-
-	return { tree, stack: stack.length ? stack : [0],
-		 current: current === NONE ? stack[stack.length - 1] ?? 0 :
-			  current };
+/* By function whether the search finds it; null: there is no search. */
+function useFound(profile: Profile, search: string): Uint8Array | null {
+	return useMemo(() => search === "" ? null :
+		Uint8Array.from({ length: profile.functions.n }, (_, func) =>
+			matches(profile, func, search) ? 1 : 0),
+		[profile, search]);
 }
 
-function useZooms(tree: Tree) {
-	const [kept, setZooms] = useState<Zooms>({ tree, stack: [0],
-						   current: 0 });
-	const zooms = useMemo(() => kept.tree === tree ? kept :
-			      moved(kept, tree), [kept, tree]);
-	const stack = zooms.stack, zoomed = stack[stack.length - 1]!;
-
-	return {
-		zoomed, current: zooms.current, canGoBack: stack.length > 1,
-		move: (current: number) => setZooms({ ...zooms, current }),
-		zoom: (node: number) => setZooms({ tree, current: node,
-			stack: node === zoomed ? stack : node === 0 ? [0] :
-			       [...stack, node] }),
-		back: () => setZooms(stack.length < 2 ? zooms : { tree,
-			stack: stack.slice(0, -1),
-			current: stack[stack.length - 2]! }),
-		home: () => setZooms({ tree, stack: [0], current: 0 }),
-	};
-}
-
-/* The width in CSS pixels; layouts follow it. */
+/* The width in CSS pixels, which decides how many frames are seen. */
 function useWidth(element: { current: HTMLElement | null }): number {
 	const [width, setWidth] = useState(0);
 
-	useEffect(() => {
-		const measure = () => setWidth(element.current?.clientWidth ?? 0);
+	useLayoutEffect(() => {
+		const measure = () => setWidth(element.current!.clientWidth);
 		const observer = new ResizeObserver(measure);
 
 		observer.observe(element.current!);
@@ -90,339 +68,242 @@ function useWidth(element: { current: HTMLElement | null }): number {
 	return width;
 }
 
-interface Fonts {
-	scale: number;
-	tree: Tree;
-	width: Width;
-	names: Labels;
+type Ref<T> = { current: T | null };
+
+interface Elements {
+	scroller: Ref<HTMLDivElement>;
+	tip: Ref<HTMLDivElement>;
+	twin: Ref<HTMLDivElement>;
 }
 
-function fontsFor(surface: Surface, profile: Profile, tree: Tree,
-		  kept: Fonts | null): Fonts {
-	const { context, scale } = surface;
+/* What handlers change, kept over renderings; elements are there by then. */
+function useControl(props: FlameGraphProps, layout: Layout, scale: number,
+		    zoom: Zoom, setZoom: FlameControl["setZoom"],
+		    elements: Elements): FlameControl {
+	const { profile, selection, icicle, onFunction } = props;
+	const found = useFound(profile, selection.search);
+	const ref = useRef<FlameControl | null>(null);
 
-	context.font = `${Math.round(11.5 * scale)}px ui-monospace, "SF Mono",` +
-		` "Cascadia Mono", Menlo, Consolas, "DejaVu Sans Mono", ` +
-		"monospace";
-	context.textBaseline = "alphabetic";
-	if (kept?.scale === scale && kept.tree === tree)
-		return kept;
-	const width = widthIn(context);
+	ref.current ??= {
+		scene: { profile, layout, icicle, found, scrollTop: 0,
+			 current: 0, hasFocus: false, hover: -1 },
+		scale, zoom, setZoom, onFunction, invalidate: () => undefined,
+		pressed: NONE, pending: "",
+		get scroller() { return elements.scroller.current!; },
+		get tip() { return elements.tip.current!; },
+		get twin() { return elements.twin.current!; },
+	};
+	const { scene } = ref.current;
 
-	return { scale, tree, width, names: labelsOf(node =>
-		nodeName(profile, tree, node), width) };
+	Object.assign(ref.current, { scale, zoom, setZoom, onFunction });
+	if (scene.layout !== layout)
+		scene.hover = -1;
+	Object.assign(scene, { profile, layout, icicle, found,
+			       current: zoom.current });
+	return ref.current;
 }
 
-/* -- the component ------------------------------------------------------ */
+/* -- the canvas --------------------------------------------------------- */
+
+function labelsFor({ context, scale }: Surface, profile: Profile, tree: Tree):
+		Labels {
+	const threads = profile.functions.n, rest = threads +
+		profile.threads.length;
+	const ofThread = new Map<number, number>();
+
+	for (let c = tree.firstChild[0] ?? NONE; c !== NONE;
+	     c = tree.nextSibling[c]!)
+		ofThread.set(labelOf(profile, tree, c), c);
+	context.font = fontOf(scale);
+	return labelsOf(id => id < threads ? profile.functions.name[id]! :
+		id === rest ? "all" : id > rest ? "[no stack]" :
+		nodeName(profile, tree, ofThread.get(id) ?? 0),
+		widthIn(context));
+}
+
+/* The names again while they are of the same tree, in the same font. */
+function useLabels(profile: Profile, tree: Tree):
+		(surface: Surface) => Labels {
+	const kept = useRef<{ tree: Tree; scale: number; labels: Labels } |
+			    null>(null);
+
+	return surface => {
+		const { scale } = surface;
+
+		if (kept.current?.tree !== tree || kept.current.scale !== scale)
+			kept.current = { tree, scale, labels: labelsFor(surface,
+				profile, tree) };
+		return kept.current.labels;
+	};
+}
+
+const MOST = 0.72;		/* of the window's height */
+const LEAST = 240;
 
 export function FlameGraph(props: FlameGraphProps) {
-	const { profile, tree, selection, icicle, onFunction } = props;
-	const zooms = useZooms(tree), { zoomed, current } = zooms;
-	const scroller = useRef<HTMLDivElement>(null);
+	const { profile, tree, icicle } = props;
+	const [zoom, setZoom] = useZoom(tree), top = topOf(zoom);
 	const canvas = useRef<HTMLCanvasElement>(null);
-	const tipBox = useRef<HTMLDivElement>(null);
-	const items = useRef<HTMLDivElement>(null);
-	const fonts = useRef<Fonts | null>(null);
-	const state = useRef({ hovered: -1, hasFocus: false, clicked: NONE });
+	const scroller = useRef<HTMLDivElement>(null);
+	const tip = useRef<HTMLDivElement>(null);
+	const twin = useRef<HTMLDivElement>(null);
 	const width = useWidth(scroller);
-	const found = useMemo(() => {
-		const hits = foundFunctions(profile, selection.search);
+	const scale = Math.min(3, devicePixelRatio || 1);
+	const layout = useMemo(() => layOut(tree, top, Math.max(1,
+		Math.round(width * scale))), [tree, top, width, scale]);
+	const control = useControl(props, layout, scale, zoom, setZoom,
+				   { scroller, tip, twin });
+	const labels = useLabels(profile, tree);
+	const height = ROW * rowsIn(layout);
+	const shown = Math.min(height, Math.max(LEAST, Math.round(MOST *
+		innerHeight)));
 
-		return hits && find(tree, hits);
-	}, [profile, tree, selection.search]);
-	const layout = useMemo(() => layOut({ tree, zoomed, found,
-		width: Math.max(width, 1), least: LEAST }),
-		[tree, zoomed, width, found]);
-	const content = layout.rows * ROW;
-	const shown = Math.min(content + 2, Math.max(240, MOST * innerHeight));
-	const height = Math.max(content, shown - 2);
-
-	const scene = (): FlameScene => ({
-		profile, tree, layout, zoomed, icicle, height,
-		scrollTop: scroller.current?.scrollTop ?? 0,
-		current: state.current.hasFocus ? current : -1,
-		hovered: state.current.hovered, isSearching: found !== null,
-	});
-	const invalidate = useSurface(canvas, surface => {
-		fonts.current = fontsFor(surface, profile, tree, fonts.current);
-		drawFlame(surface, scene(), fonts.current.names,
-			  fonts.current.width);
-	});
-
-	useEffect(() => {
-		state.current.hovered = -1;
-		invalidate();
-	});
-	/* the root is what a reader begins at */
-	useEffect(() => scroller.current!.scrollTo({ top: icicle ? 0 : height }),
-		  [icicle, tree, zoomed, height]);
-
-	const focusItem = () => items.current!.focus({ preventScroll: true });
-	const reveal = (node: number) => {
-		const top = yOf(scene(), tree.depth[node]!);
-		const box = scroller.current!;
-
-		if (top < box.scrollTop)
-			box.scrollTo({ top });
-		else if (top + ROW > box.scrollTop + box.clientHeight)
-			box.scrollTo({ top: top + ROW - box.clientHeight });
-	};
-	const pointer = usePointer({ canvas, tipBox, state: state.current,
-		scene, invalidate, words: box => wordsOf(props, layout, box,
-							 zoomed),
-		onClick: box => {
-			const node = targetOf(tree, layout, box, zoomed);
-
-			state.current.clicked = layout.isRest[box] ? NONE :
-						layout.node[box]!;
-			zooms.zoom(node);
-			focusItem();
-		},
-		onDouble: () => {
-			const { clicked } = state.current;
-			const func = clicked === NONE ? NONE :
-				     tree.func[clicked]!;
-
-			if (func !== NONE)
-				onFunction(func);
-		},
-	});
-	const onKey = (event: KeyboardEvent) => {
-		const up = icicle ? tree.parent[current]! :
-			   largestChild(tree, layout, current);
-		const down = icicle ? largestChild(tree, layout, current) :
-			     tree.parent[current]!;
-		const acts: Record<string, () => void> = {
-			ArrowUp: () => go(up), ArrowDown: () => go(down),
-			ArrowLeft: () => go(besideOf(tree, layout, current, -1)),
-			ArrowRight: () => go(besideOf(tree, layout, current, 1)),
-			Home: () => go(0), Enter: () => zooms.zoom(current),
-			" ": () => zooms.zoom(current),
-			Backspace: zooms.back, Escape: zooms.home,
-			s: () => tree.func[current] !== NONE &&
-				 onFunction(tree.func[current]!),
-		};
-		const go = (node: number) => {
-			if (node === NONE)
-				return;
-			zooms.move(node);
-			reveal(node);
-			tipFor(node);
-		};
-
-		if (event.ctrlKey || event.altKey || event.metaKey ||
-		    !acts[event.key])
-			return;
-		event.preventDefault();
-		hideTip(tipBox.current);
-		acts[event.key]!();
-	};
-	const tipFor = (node: number) => {
-		const box = boxOf(layout, tree, node);
-		const words = frameWords(profile, tree, node, zoomed);
-
-		if (box >= 0)
-			showTip(tipBox.current!, words.title, words.lines,
-				Math.max(0, layout.x[box]!) + 8,
-				yOf(scene(), tree.depth[node]!) -
-				scroller.current!.scrollTop +
-				scroller.current!.offsetTop);
-	};
-
+	control.invalidate = useSurface(canvas, surface => drawFlame(surface,
+		control.scene, labels(surface)));
+	useLayoutEffect(() => {
+		reveal(control, top);
+		hideTip(tip.current);
+	}, [layout, icicle]);
+	useLayoutEffect(() => settle(control));
+	useEffect(control.invalidate);
 	return <div class="drawing flame">
-		<div class="buttons">
-			<button disabled={!zooms.canGoBack} onClick={zooms.back}>
-				Back</button>
-			<button disabled={zoomed === 0} onClick={zooms.home}>
-				All</button>
-			<span role="status">{found && matchText(tree, found,
-				zoomed)}</span>
+		<div class="buttons" role="group" aria-label="Zoom">
+			<button disabled={top === 0}
+				onClick={() => zoomReset(control)}>
+				Whole graph</button>
+			<button disabled={zoom.tops.length < 2}
+				onClick={() => zoomBack(control)}>
+				Zoom back</button>
+			<Shown {...props} top={top}
+				found={control.scene.found} />
 		</div>
 		<div class="scroll" ref={scroller}
-			style={{ height: `${shown}px` }} onScroll={invalidate}>
-			<canvas ref={canvas} aria-hidden="true" {...pointer}
-				style={{ height: `${shown - 2}px` }} />
-			<div style={{ height: `${height - shown + 2}px` }} />
-			<TreeTwin profile={profile} tree={tree} zoomed={zoomed}
-				current={current} items={items} onKey={onKey}
-				onFocus={() => {
-					state.current.hasFocus = true;
-					invalidate();
-				}}
-				onBlur={() => {
-					state.current.hasFocus = false;
-					hideTip(tipBox.current);
-					invalidate();
-				}} />
+			style={{ height: `${shown + 2}px` }}
+			onScroll={() => {
+				control.scene.scrollTop =
+					scroller.current!.scrollTop;
+				control.invalidate();
+			}}>
+			<canvas ref={canvas} aria-hidden="true"
+				style={{ height: `${shown}px` }}
+				onClick={e => pointerClick(control, e)}
+				onPointerMove={e => pointerMove(control, e)}
+				onPointerLeave={() => pointerLeave(control)} />
+			<div style={{ height: `${height - shown}px` }} />
+			<div ref={twin} onKeyDown={e => pressKey(control, e)}
+				onFocusIn={() => focusChange(control, true)}
+				onFocusOut={() => focusChange(control, false)}>
+				<Twin profile={profile} layout={layout}
+					current={zoom.current} />
+			</div>
 		</div>
-		<div class="tip" ref={tipBox} hidden aria-hidden="true" />
-		<Legend tree={tree} profile={profile} isSearching={!!found} />
-		<details><summary>Keys and mouse</summary>
-			<p class="keys">{FLAME_KEYS}</p>
-		</details>
+		<div class="tip" ref={tip} hidden aria-hidden="true" />
+		<Legend profile={profile} tree={tree} layout={layout}
+			found={control.scene.found} />
+		<Keys icicle={icicle} />
 	</div>;
 }
 
-function wordsOf({ profile, tree }: FlameGraphProps, layout: Layout,
-		 box: number, zoomed: number) {
-	const node = layout.node[box]!;
+/* -- beside it ---------------------------------------------------------- */
 
-	return layout.isRest[box] ? restWords(tree, node, LEAST *
-		tree.total[node]! / widthOf(layout, tree, node)) :
-	       frameWords(profile, tree, node, zoomed);
-}
+const MAX_SIBLINGS = 20;	/* to each side, in the document */
 
-const widthOf = (layout: Layout, tree: Tree, node: number): number =>
-	layout.width[boxOf(layout, tree, node)] ?? 1;
+function Twin({ profile, layout, current }: { profile: Profile;
+		layout: Layout; current: number }) {
+	const { tree, top } = layout;
+	const all = siblings(layout, current), at = all.indexOf(current);
+	const from = Math.max(0, at - MAX_SIBLINGS);
+	const path: number[] = [];
 
-function matchText(tree: Tree, found: Found, zoomed: number): string {
-	const matched = found.matched[zoomed]!;
+	for (let n = tree.parent[current]!; n !== NONE; n = tree.parent[n]!)
+		path.unshift(n);
+	const item = (node: number, place: number, size: number) => {
+		const { title, lines } = frameText(profile, tree, node, top);
 
-	return matched > 0 ? `${formatPercent(matched, tree.total[zoomed]!)} ` +
-		"matched" : "no match";
-}
-
-/* -- pointer ------------------------------------------------------------ */
-
-interface PointerUse {
-	canvas: { current: HTMLCanvasElement | null };
-	tipBox: { current: HTMLDivElement | null };
-	state: { hovered: number };
-	scene: () => FlameScene;
-	invalidate: () => void;
-	words: (box: number) => { title: string; lines: string[] };
-	onClick: (box: number) => void;
-	onDouble: () => void;
-}
-
-function usePointer(use: PointerUse) {
-	const at = (event: MouseEvent) => {
-		const box = use.canvas.current!.getBoundingClientRect();
-
-		return { x: event.clientX - box.left,
-			 y: event.clientY - box.top };
-	};
-	const boxUnder = (event: MouseEvent): number => {
-		const { x, y } = at(event), scene = use.scene();
-
-		return boxAt(scene.layout, rowAt(scene, y + scene.scrollTop), x);
-	};
-	const hover = (box: number) => {
-		if (use.state.hovered === box)
-			return;
-		use.state.hovered = box;
-		use.invalidate();
+		return <div role="treeitem" key={node} data-node={node}
+			tabIndex={node === current ? 0 : -1}
+			aria-level={tree.depth[node]! + 1}
+			aria-posinset={place} aria-setsize={size}
+			aria-selected={node === top}
+			aria-expanded={tree.firstChild[node] === NONE ?
+				undefined : node !== current}>
+			{cut(title, 300)}; {lines.join("; ")}
+		</div>;
 	};
 
-	return {
-		onPointerMove: (event: PointerEvent) => {
-			const box = boxUnder(event), { x, y } = at(event);
-
-			hover(box);
-			if (box < 0) {
-				hideTip(use.tipBox.current);
-				return;
-			}
-			const { title, lines } = use.words(box);
-
-			showTip(use.tipBox.current!, title, lines, x, y +
-				use.canvas.current!.parentElement!.offsetTop);
-		},
-		onPointerLeave: () => {
-			hideTip(use.tipBox.current);
-			hover(-1);
-		},
-		onClick: (event: MouseEvent) => {
-			const box = boxUnder(event);
-
-			/* of two clicks the second one is not another zoom */
-			if (box < 0 || event.detail > 1)
-				return;
-			hideTip(use.tipBox.current);
-			use.onClick(box);
-		},
-		onDblClick: use.onDouble,
-	};
-}
-
-/* -- for screen readers ------------------------------------------------- */
-
-interface TwinProps {
-	profile: Profile;
-	tree: Tree;
-	zoomed: number;
-	current: number;
-	items: { current: HTMLDivElement | null };
-	onKey: (event: KeyboardEvent) => void;
-	onFocus: () => void;
-	onBlur: () => void;
-}
-
-/* The place of @node among its caller's callees, from 1, and their number. */
-function placeOf(tree: Tree, node: number): [number, number] {
-	let place = 1, n = 0;
-
-	if (tree.parent[node] === NONE)
-		return [1, 1];
-	for (let c = tree.firstChild[tree.parent[node]!]!; c !== NONE;
-	     c = tree.nextSibling[c]!) {
-		n++;
-		if (c === node)
-			place = n;
-	}
-	return [place, n];
-}
-
-/*
- * The frames from the root to the keyboard's frame: items of a tree.  The focus
- * stays on the tree, as items come and go.
- */
-function TreeTwin({ profile, tree, zoomed, current, items, onKey, onFocus,
-		    onBlur }: TwinProps) {
-	const id = useId();
-
-	return <div class="unseen" role="tree" aria-label="Flame graph"
-		tabIndex={0} aria-activedescendant={`${id}-${current}`}
-		ref={items} onKeyDown={onKey} onFocus={onFocus} onBlur={onBlur}>
-		{pathTo(tree, current).map(node => {
-			const words = frameWords(profile, tree, node, zoomed);
-			const [place, n] = placeOf(tree, node);
-
-			return <div role="treeitem" key={node}
-				id={`${id}-${node}`}
-				aria-level={tree.depth[node]! + 1}
-				aria-posinset={place} aria-setsize={n}
-				aria-selected={node === current}
-				aria-expanded={tree.firstChild[node] === NONE ?
-					undefined : true}>
-				{[words.title, ...words.lines].join(", ")}
-			</div>;
-		})}
+	return <div role="tree" class="unseen" aria-label="Flame graph"
+		aria-orientation="horizontal"
+		aria-describedby="flame-keys">
+		{path.map(node => item(node, 1, 1))}
+		{all.slice(from, at + MAX_SIBLINGS + 1).map((node, i) =>
+			item(node, from + i + 1, all.length))}
+		{at < 0 && item(current, 1, 1)}
 	</div>;
 }
 
-function Legend({ tree, profile, isSearching }: { tree: Tree;
-		profile: Profile; isSearching: boolean }) {
-	const item = (look: string, text: string) =>
-		<li key={look}><i class={look} />{text}</li>;
-	const { inlined, hasUnknown } = useMemo(() => ({
-		inlined: tree.inlined.includes(1),
-		hasUnknown: profile.functions.name.includes("[unknown]"),
-	}), [tree]);
+/* What has all of the width, and what the search finds. */
+function Shown({ profile, tree, selection, top, found }: FlameGraphProps & {
+		top: number; found: Uint8Array | null }) {
+	const hits = useMemo(() => found && foundIn(tree, found),
+			     [tree, found]);
+
+	return <span role="status">
+		{top > 0 && `${cut(visible(nodeName(profile, tree, top)), 80)}: ${
+			formatPercent(tree.total[top]!, tree.total[0]!)
+			} of all. `}
+		{hits && `“${cut(visible(selection.search), 40)}” is in ${
+			formatPercent(hits.total, tree.total[0]!)} of all (${
+			plural(hits.frames, "frame")}).`}
+	</span>;
+}
+
+function Legend({ profile, tree, layout, found }: { profile: Profile;
+		tree: Tree; layout: Layout; found: Uint8Array | null }) {
+	const seen = useMemo(() => {
+		const layers = new Set<number>();
+		let inlined = false;
+
+		for (const [i, node] of layout.node.entries()) {
+			const func = tree.func[node]!;
+
+			if (func === NONE || layout.rest[i])
+				continue;
+			if (tree.inlined[node])
+				inlined = true;
+			else
+				layers.add(profile.functions.layer[func]!);
+		}
+		return { layers, inlined, rest: layout.rest.some(n => n > 0) };
+	}, [layout, profile]);
 
 	return <ul class="legend">
 		{tree.change ? <>
-			{item("less", "less than A")}
-			{item("same", "no change, or noise")}
-			{item("more", "more than A")}
-		</> : <>
-			{["kernel", "native", "jit", "guest"].map(layer =>
-				item(layer, layer))}
-			{inlined && item("inlined", "inlined")}
-			{hasUnknown && item("unknown", "unknown")}
-			{tree.waiting[0]! > 0 && item("blocked", "waiting")}
-		</>}
-		{item("rest", "smaller frames")}
-		{isSearching && item("hit", "found")}
+			<li><i class="less" />less than A</li>
+			<li><i class="same" />no change, or few samples</li>
+			<li><i class="more" />more than A</li>
+		</> : LAYERS.map((layer, i) => seen.layers.has(i) &&
+			<li key={layer}><i class={layer} />{layer}</li>)}
+		{!tree.change && seen.inlined &&
+			<li><i class="inlined" />native, inlined</li>}
+		{tree.waiting[0]! > 0 &&
+			<li><i class="blocked" />share that waited, of {
+				formatWeight(tree.waiting[0]!, tree.unit)}</li>}
+		{seen.rest && <li><i class="rest" />smaller frames</li>}
+		{found && <li><i class="hit" />marked</li>}
 	</ul>;
+}
+
+function Keys({ icicle }: { icicle: boolean }) {
+	return <details>
+		<summary>Keys and mouse</summary>
+		<p class="keys" id="flame-keys">
+			click, <kbd>Enter</kbd>: give a frame all of the width ·{" "}
+			<kbd>Escape</kbd> whole graph · <kbd>Backspace</kbd>{" "}
+			zoom back · <kbd>←</kbd> <kbd>→</kbd> neighbours ·{" "}
+			<kbd>{icicle ? "↓" : "↑"}</kbd> widest callee ·{" "}
+			<kbd>{icicle ? "↑" : "↓"}</kbd> caller ·{" "}
+			<kbd>Home</kbd> all · double click, <kbd>s</kbd>{" "}
+			callers and callees of the function
+		</p>
+	</details>;
 }

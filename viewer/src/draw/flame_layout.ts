@@ -1,64 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * flame_layout.ts - which frames of a tree a picture shows, and where
+ * flame_layout.ts - the frames of a flame graph that can be seen, as boxes
  *
- * Frames below one pixel are not laid out; those of one caller are one box
- * beside its other callees, so boxes are bounded by pixels times depth.  Only
- * callees of frames that are shown are visited.
+ * A row is a depth of the tree; the boxes of a row are from left to right.  The
+ * frames from the root to the one that is shown have all of the width.  Frames
+ * narrower than a pixel are not visited further: neighbours of one caller are
+ * one box, so a layout costs its pixels and depth, not the tree's nodes.
  */
 import { NONE } from "../profile";
 import type { Tree } from "../tree";
 
-/*
- * Boxes by row, from the left: those of row r are start[r] to start[r + 1] - 1.
- * The row of a frame is its depth in the tree.
- */
 export interface Layout {
-	rows: number;
-	start: Uint32Array;
-	n: number;
-	/* the frame; of a box of small frames their caller */
-	node: Uint32Array;
-	isRest: Uint8Array;
-	x: Float64Array;	/* pixels */
-	width: Float64Array;
-	hit: Uint8Array;	/* the frame, or one in the rest, is found */
-}
-
-export interface LayoutInput {
 	tree: Tree;
-	zoomed: number;		/* the frame that is as wide as the picture */
-	width: number;		/* pixels */
-	least: number;		/* pixels: narrower frames are in the rest */
-	found: Found | null;
+	top: number;		/* the node that has all of the width */
+	width: number;		/* pixels, the unit of left and right */
+	/* by box */
+	node: number[];		/* a frame; of smaller frames their first one */
+	left: number[];
+	right: number[];
+	rest: number[];		/* how many smaller frames; 0: it is a frame */
+	/* by row its first box; one more at the end */
+	start: number[];
 }
 
-/* What a search found, by frame. */
-export interface Found {
-	is: Uint8Array;		/* the frame */
-	within: Uint8Array;	/* the frame or one that it leads to */
-	matched: Float64Array;	/* total of outermost found frames within */
-}
+export const rowsIn = (l: Layout): number => l.start.length - 1;
 
-interface Boxes {
-	node: number[];
-	isRest: number[];
-	x: number[];
-	width: number[];
-	hit: number[];
-}
-
-function put(b: Boxes, node: number, isRest: number, x: number, width: number,
-	     hit: number): void {
-	b.node.push(node);
-	b.isRest.push(isRest);
-	b.x.push(x);
-	b.width.push(width);
-	b.hit.push(hit);
-}
-
-/* The frames from the root to @node. */
-export function pathTo(tree: Tree, node: number): number[] {
+function pathTo(tree: Tree, node: number): number[] {
 	const path: number[] = [];
 
 	for (let at = node; at !== NONE; at = tree.parent[at]!)
@@ -66,106 +33,167 @@ export function pathTo(tree: Tree, node: number): number[] {
 	return path.reverse();
 }
 
-/* Callees of the box @i: wide ones next to each other, then the rest. */
-function putCallees(b: Boxes, input: LayoutInput, i: number): void {
-	const { tree, least, found } = input, node = b.node[i]!;
-	const perWeight = b.width[i]! / tree.total[node]!;
-	let x = b.x[i]!, rest = 0, restHit = 0;
-
-	for (let c = tree.firstChild[node]!; c !== NONE;
-	     c = tree.nextSibling[c]!) {
-		const width = tree.total[c]! * perWeight;
-
-		if (width >= least) {
-			put(b, c, 0, x, width, found ? found.is[c]! : 0);
-			x += width;
-		} else {
-			rest += width;
-			restHit |= found ? found.within[c]! : 0;
-		}
-	}
-	if (rest >= least)
-		put(b, node, 1, x, rest, restHit);
+function put(l: Layout, node: number, left: number, right: number,
+	     rest: number): void {
+	l.node.push(node);
+	l.left.push(left);
+	l.right.push(right);
+	l.rest.push(rest);
 }
 
-export function layOut(input: LayoutInput): Layout {
-	const { tree, zoomed, width, found } = input;
-	const b: Boxes = { node: [], isRest: [], x: [], width: [], hit: [] };
-	const path = pathTo(tree, zoomed), start: number[] = [];
-
-	for (const node of path) {
-		start.push(b.node.length);
-		put(b, node, 0, 0, width, found ? found.is[node]! : 0);
-	}
-	/* a row after the other, until one is empty */
-	for (let from = b.node.length - 1; from < b.node.length;) {
-		const to = b.node.length;
-
-		start.push(to);
-		for (let i = from; i < to; i++)
-			if (!b.isRest[i] && tree.total[b.node[i]!]! > 0)
-				putCallees(b, input, i);
-		from = to;
-	}
-	return {
-		rows: start.length - 1, n: b.node.length,
-		start: Uint32Array.from(start),
-		node: Uint32Array.from(b.node),
-		isRest: Uint8Array.from(b.isRest),
-		x: Float64Array.from(b.x), width: Float64Array.from(b.width),
-		hit: Uint8Array.from(b.hit),
+/* The callees of the frame in @box, which begin at its left edge. */
+function putCallees(l: Layout, box: number, scale: number): void {
+	const { tree } = l, end = l.right[box]!;
+	let at = l.left[box]!, from = at, first = NONE, n = 0;
+	const putSmaller = () => {
+		if (n)
+			put(l, first, from, at, n);
+		n = 0;
 	};
+
+	for (let c = tree.firstChild[l.node[box]!]!; c !== NONE;
+	     c = tree.nextSibling[c]!) {
+		const size = tree.total[c]! * scale;
+		const right = Math.min(end, at + size);
+
+		if (!(size > 0))
+			continue;
+		if (size >= 1) {
+			putSmaller();
+			put(l, c, at, right, 0);
+		} else if (n++ === 0) {
+			first = c;
+			from = at;
+		}
+		at = right;
+	}
+	putSmaller();
 }
 
-/* The box of row @row at @x, or the one less than @slack away; -1: none. */
-export function boxAt(layout: Layout, row: number, x: number,
-		      slack = 0): number {
-	let lo = layout.start[row] ?? 0, hi = layout.start[row + 1] ?? lo;
-	const end = hi;
+/* Lay out what is below @top, and its callers, in @width pixels. */
+export function layOut(tree: Tree, top: number, width: number): Layout {
+	const l: Layout = { tree, top, width, node: [], left: [], right: [],
+			    rest: [], start: [] };
+	const scale = width / (tree.total[top] || 1);
+	let row: number;
+
+	for (const node of pathTo(tree, top)) {
+		l.start.push(l.node.length);
+		put(l, node, 0, width, 0);
+	}
+	for (row = l.start.length - 1; l.start[row]! < l.node.length; row++) {
+		const end = l.node.length;
+
+		l.start.push(end);
+		for (let box = l.start[row]!; box < end; box++)
+			if (!l.rest[box])
+				putCallees(l, box, scale);
+	}
+	l.start.pop();
+	l.start.push(l.node.length);
+	return l;
+}
+
+/* The box of @row at @x pixels; -1: none. */
+export function boxAt(l: Layout, row: number, x: number): number {
+	let lo = l.start[row] ?? 0, hi = l.start[row + 1] ?? lo;
 
 	while (lo < hi) {
 		const middle = (lo + hi) >>> 1;
 
-		if (layout.x[middle]! + layout.width[middle]! <= x)
+		if (l.right[middle]! <= x)
 			lo = middle + 1;
 		else
 			hi = middle;
 	}
-	return lo < end && layout.x[lo]! - slack <= x ? lo : -1;
+	return lo < (l.start[row + 1] ?? 0) && l.left[lo]! <= x ? lo : -1;
 }
 
-/* The box of the frame @node; -1: it is not shown. */
-export function boxOf(layout: Layout, tree: Tree, node: number): number {
-	const row = tree.depth[node]!;
+/* The box that is the frame @node; -1: it is not seen. */
+export function boxOf(l: Layout, node: number): number {
+	const row = l.tree.depth[node]!, end = l.start[row + 1] ?? 0;
 
-	for (let i = layout.start[row] ?? 0; i < (layout.start[row + 1] ?? 0);
-	     i++)
-		if (layout.node[i] === node && !layout.isRest[i])
-			return i;
+	for (let box = l.start[row] ?? 0; box < end; box++)
+		if (l.node[box] === node && !l.rest[box])
+			return box;
 	return -1;
 }
 
-/*
- * What is found where @hits has the functions: a time counts once for a stack,
- * however many of its frames are found.
- */
-export function find(tree: Tree, hits: Uint8Array): Found {
-	const is = new Uint8Array(tree.n), within = new Uint8Array(tree.n);
-	const matched = new Float64Array(tree.n);
+/* The next frame of the row to the right (@step 1) or left (-1); NONE. */
+export function beside(l: Layout, node: number, step: 1 | -1): number {
+	const row = l.tree.depth[node]!, box = boxOf(l, node);
 
-	for (let i = 0; i < tree.n; i++)
-		is[i] = tree.func[i] === NONE ? 0 : hits[tree.func[i]!]!;
-	for (let i = tree.n; i-- > 0;) {
-		const parent = tree.parent[i]!;
+	if (box < 0)
+		return NONE;
+	for (let b = box + step; b >= l.start[row]! && b < l.start[row + 1]!;
+	     b += step)
+		if (!l.rest[b])
+			return l.node[b]!;
+	return NONE;
+}
 
-		if (is[i]) {
-			within[i] = 1;
-			matched[i] = tree.total[i]!;
-		}
-		if (parent !== NONE && within[i]) {
-			within[parent] = 1;
-			matched[parent]! += matched[i]!;
+/* The callee of @node with the most; NONE: none is seen. */
+export function widestCallee(l: Layout, node: number): number {
+	const row = l.tree.depth[node]! + 1, end = l.start[row + 1] ?? 0;
+	let found = NONE, most = 0;
+
+	for (let box = l.start[row] ?? 0; box < end; box++) {
+		const callee = l.node[box]!, size = l.tree.total[callee]!;
+
+		if (!l.rest[box] && l.tree.parent[callee] === node &&
+		    size > most) {
+			found = callee;
+			most = size;
 		}
 	}
-	return { is, within, matched };
+	return found;
+}
+
+/* The frames of @node's row with the same caller that are seen, @node too. */
+export function siblings(l: Layout, node: number): number[] {
+	const row = l.tree.depth[node]!, found: number[] = [];
+
+	for (let box = l.start[row] ?? 0; box < (l.start[row + 1] ?? 0); box++)
+		if (!l.rest[box] &&
+		    l.tree.parent[l.node[box]!] === l.tree.parent[node])
+			found.push(l.node[box]!);
+	return found;
+}
+
+/* -- from tree to tree -------------------------------------------------- */
+
+/* The node of @to with the path of functions of @node in @from; else 0. */
+export function sameNode(from: Tree, node: number, to: Tree): number {
+	let at = 0;
+
+	for (const n of pathTo(from, node).slice(1)) {
+		let c = to.firstChild[at]!;
+
+		while (c !== NONE && (to.func[c] !== from.func[n] ||
+				      to.thread[c] !== from.thread[n]))
+			c = to.nextSibling[c]!;
+		if (c === NONE || !(to.total[c]! > 0))
+			return 0;
+		at = c;
+	}
+	return at;
+}
+
+/* What of @tree is in stacks with a function of @found; a stack counts once. */
+export function foundIn(tree: Tree, found: Uint8Array):
+		{ total: number; frames: number } {
+	const covered = new Uint8Array(tree.n);
+	let total = 0, frames = 0;
+
+	for (let i = 1; i < tree.n; i++) {
+		const func = tree.func[i]!, above = covered[tree.parent[i]!]!;
+		const is = func !== NONE && found[func] === 1;
+
+		covered[i] = above | (is ? 1 : 0);
+		if (is) {
+			frames++;
+			total += above ? 0 : tree.total[i]!;
+		}
+	}
+	return { total, frames };
 }

@@ -66,7 +66,10 @@ function clear(l: Lengths): void {
 	/* octaves are whole */
 	if (l.last >= 0)
 		l.buckets.fill(0, l.first & ~15, (l.last | 15) + 1);
-	Object.assign(l, { ...noLengths(), buckets: l.buckets });
+	l.count = l.sum = l.max = 0;
+	l.min = Infinity;
+	l.first = STEPS * OCTAVES;
+	l.last = -1;
 }
 
 /*
@@ -194,8 +197,11 @@ function addUp(chosen: Chosen, octaves: Octaves): Figures {
 			continue;
 		const bucket = bucketOf(ns);
 
-		octaves.blocks[blockOf(octaves, func * OCTAVES +
-			(bucket >>> 4)) * STEPS + (bucket & 15)]!++;
+		/* before blocks, which it may replace */
+		const block = blockOf(octaves, func * OCTAVES +
+				      (bucket >>> 4));
+
+		octaves.blocks[block * STEPS + (bucket & 15)]!++;
 		f.count[func]!++;
 		f.sum[func]! += ns;
 		f.self[func]! += calls.self[i]!;

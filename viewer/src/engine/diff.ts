@@ -4,8 +4,7 @@
  *
  * The matching and the words of 'seam diff' (src/report/diff/diff.h) for one
  * run of each side.  One run gives no estimate of noise, so there is no
- * verdict: "no noise estimate", or "few samples".  Programs of different names
- * stay different modules here.
+ * verdict: "no noise estimate", or "few samples".
  */
 import { LAYERS, NONE, type Profile } from "../profile";
 import { pairPut, pairTable, type PairTable } from "./arrays";
@@ -78,25 +77,70 @@ function joining(): Joining {
 
 /* -- functions ---------------------------------------------------------- */
 
-/* The build ids of each module's name that samples are of. */
+/* Modules of both sides by the names that they have in every build. */
+interface Modules {
+	ids: Map<string, Set<string>>;	/* build ids of those with samples */
+	/* A's program has another name than B's, but is the same module */
+	renamed: [from: string, to: string] | null;
+	programs: Set<string>;
+}
+
+const moduleOf = ({ functions, modules }: Profile, f: number) =>
+	moduleName(modules.path[functions.module[f]!]!, functions.layer[f]!);
+
 function buildIds(profiles: Profile[]): Map<string, Set<string>> {
 	const ids = new Map<string, Set<string>>();
 
-	for (const { functions, modules } of profiles)
-		for (let f = 0; f < functions.n; f++) {
-			const m = functions.module[f]!;
-			const name = moduleName(modules.path[m]!,
-						functions.layer[f]!);
+	for (const profile of profiles)
+		for (let f = 0; f < profile.functions.n; f++) {
+			const name = moduleOf(profile, f);
+			const id = profile.modules.buildId[
+				profile.functions.module[f]!];
 
-			if (!modules.buildId[m])
-				continue;
 			if (!ids.has(name))
 				ids.set(name, new Set());
-			ids.get(name)!.add(modules.buildId[m]!);
+			if (id)
+				ids.get(name)!.add(id);
 		}
 	return ids;
 }
 
+/* The executable of the process with the most rows of samples. */
+function programOf({ profile, samples }: Chosen): string {
+	const n = new Uint32Array(profile.processes.length);
+	let most = 0;
+
+	for (const i of samples)
+		n[profile.threads[profile.samples.thread[i]!]!.process]!++;
+	for (let i = 0; i < n.length; i++)
+		most = n[i]! > n[most]! ? i : most;
+	return moduleName(profile.processes[most]?.program ?? "", 1);
+}
+
+/* The names of modules that have samples. */
+function modulesWithSelf({ profile }: Chosen, tree: CountedTree): Set<string> {
+	const has = new Set<string>();
+
+	for (let i = 1; i < tree.n; i++)
+		if (tree.selfCount[i])
+			has.add(moduleOf(profile, tree.func[i]!));
+	return has;
+}
+
+function joinModules(sides: readonly Side[], trees: CountedTree[]): Modules {
+	const [a, b] = sides.map(s => programOf(s.chosen)) as [string, string];
+	const [x, y] = sides.map((s, i) => modulesWithSelf(s.chosen,
+							   trees[i]!));
+	const differ = a && b && a !== b && !y!.has(a) && !x!.has(b);
+
+	return {
+		ids: buildIds(sides.map(s => s.chosen.profile)),
+		renamed: differ ? [a, b] : null,
+		programs: new Set(differ ? [a, b] : []),
+	};
+}
+
+/* Code without a name: its own where all runs have the same build. */
 function unnamed(name: string, module: string, layer: number,
 		 sameBuild: boolean): string {
 	return LAYERS[layer] === "jit" ? "[jit]" : sameBuild ? name :
@@ -105,17 +149,19 @@ function unnamed(name: string, module: string, layer: number,
 
 /* By function of @side's profile: the joined function << 1 | is a part. */
 function joinFunctions(j: Joining, side: 0 | 1, profile: Profile,
-		       ids: Map<string, Set<string>>): Uint32Array {
-	const { functions, modules } = profile;
+		       { ids, renamed, programs }: Modules): Uint32Array {
+	const { functions } = profile;
+	const isNamed = (f: number) => functions.named ?
+		functions.named[f] === 1 : !isUnnamed(functions.name[f]!);
 
 	return Uint32Array.from({ length: functions.n }, (_, f) => {
 		const layer = functions.layer[f]!, raw = functions.name[f]!;
-		const module = moduleName(
-			modules.path[functions.module[f]!]!, layer);
-		const { name, isPart } = isUnnamed(raw) ?
+		const own = moduleOf(profile, f);
+		const module = own === renamed?.[0] ? renamed[1] : own;
+		const { name, isPart } = isNamed(f) ? buildName(raw, layer) :
 			{ isPart: false, name: unnamed(raw, module, layer,
-				ids.get(module)?.size === 1) } :
-			buildName(raw, layer);
+				!programs.has(own) &&
+				ids.get(own)!.size === 1) };
 
 		return joinFunction(j, side, f, { layer, name, module,
 			funcs: [NONE, NONE] }) * 2 + (isPart ? 1 : 0);
@@ -284,10 +330,12 @@ function sideTree(j: Joining, side: 0 | 1, unit: "ns" | "count"):
 }
 
 /* @b's values for a unit of work, and what changed. */
-function compared(a: CountedTree, b: CountedTree, scales: [Scale, Scale]):
-		CountedTree {
+function compared(a: CountedTree, b: CountedTree, scales: [Scale, Scale],
+		  isMeasured: boolean): CountedTree {
 	return {
 		...b,
+		few: Uint8Array.from(b.totalCount, (n, i) => !isMeasured &&
+			Math.max(n, a.totalCount[i]!) < LEAST_SAMPLES ? 1 : 0),
 		self: b.self.map(w => w / scales[1].units),
 		total: b.total.map(w => w / scales[1].units),
 		change: b.total.map((w, i) => w / scales[1].units -
@@ -322,13 +370,13 @@ function warn(a: Chosen, b: Chosen, scales: [Scale, Scale]): string[] {
 
 export function diffOf(a: Side, b: Side): Diff {
 	const j = joining(), sides = [a, b] as const;
-	const ids = buildIds(sides.map(s => s.chosen.profile));
 	const trees = sides.map(s => treeOf(s.chosen));
+	const modules = joinModules(sides, trees);
 	const scales = sides.map((s, i) => scaleOf(s, trees[i]!)) as
 		[Scale, Scale];
 
 	sides.forEach((s, i) => join(j, i as 0 | 1, trees[i]!,
-		joinFunctions(j, i as 0 | 1, s.chosen.profile, ids)));
+		joinFunctions(j, i as 0 | 1, s.chosen.profile, modules)));
 
 	const unit = b.chosen.unit;
 	const [x, y] = [sideTree(j, 0, unit), sideTree(j, 1, unit)];
@@ -346,7 +394,7 @@ export function diffOf(a: Side, b: Side): Diff {
 
 	return {
 		unit, functions: j.functions, rows: rows.sort(byChange),
-		tree: compared(x, y, scales),
+		tree: compared(x, y, scales, isMeasured),
 		all: changeOf([x.total[0]!, y.total[0]!],
 			      [x.totalCount[0]!, y.totalCount[0]!], scales,
 			      isMeasured),

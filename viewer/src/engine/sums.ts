@@ -7,7 +7,7 @@
  */
 import { NONE } from "../profile";
 import type { Tree } from "../tree";
-import { byKey } from "./arrays";
+import { byKey, memo } from "./arrays";
 import { callPaths } from "./call_index";
 import type { Chosen } from "./chosen";
 import { outermost, type Paths } from "./paths";
@@ -56,11 +56,7 @@ function wantsCalls(chosen: Chosen): boolean {
 		e.kind === "call" && chosen.events[i]);
 }
 
-/*
- * By call: 1 where it counts.  Inside the calls of a condition every call that
- * begins in them counts whole; else calls that begin in the range.
- */
-export function chosenCalls(chosen: Chosen): Uint8Array {
+function findCalls(chosen: Chosen): Uint8Array {
 	const { calls } = chosen.profile, { selection, inside } = chosen;
 	const threads = selection.threads && new Set(selection.threads);
 	const has = new Uint8Array(calls.n);
@@ -86,6 +82,12 @@ export function chosenCalls(chosen: Chosen): Uint8Array {
 	}
 	return has;
 }
+
+/*
+ * By call: 1 where it counts.  Inside the calls of a condition every call that
+ * begins in them counts whole; else calls that begin in the range.
+ */
+export const chosenCalls = memo(findCalls);
 
 /* By call, ns: of its self time what lies in the range. */
 function clippedSelf(chosen: Chosen): Float64Array {

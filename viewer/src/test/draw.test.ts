@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* draw.test.ts - what the canvases show, against sums made one by one */
+/* draw.test.ts - what the time line shows, against sums made one by one */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { bandPixels, buildBands, N_LAYERS, sampleAt, weightIn }
-	from "../draw/bands";
-import { changeOf } from "../draw/flame_change";
-import { boxAt, find, layOut, pathTo } from "../draw/flame_layout";
-import { besideOf, largestChild, samePath } from "../draw/flame_moves";
+import {
+	bandPixels, buildBands, N_LAYERS, sampleAt, spreadPixels, weightIn,
+} from "../draw/bands";
 import { cutMiddle, shown } from "../draw/labels";
 import { fillPattern, mix, pixelOf } from "../draw/raster";
 import { runAtOnce } from "../draw/slices";
@@ -16,11 +14,8 @@ import { timeIndex } from "../draw/time_index";
 import { clampRange, firstRange, niceStep, tickText, zoomRange }
 	from "../draw/time_scene";
 import { layOutTracks, trackAt } from "../draw/tracks";
-import { choose } from "../engine/chosen";
-import { treeOf } from "../engine/sums";
 import { NONE, type Profile } from "../profile";
 import { ALL } from "../select";
-import type { Tree } from "../tree";
 import { smallProfile } from "./small";
 import { randomOf, SMALL, synthetic, type Random } from "./synthetic";
 
@@ -194,6 +189,52 @@ test("bands of each pixel equal the sum of its samples", () => {
 	}
 });
 
+test("a sample of a time fills the time that it stands for", () => {
+	const random = randomOf(9), n = 3000;
+	const track = Uint32Array.from({ length: n }, () =>
+		Math.floor(2 * random()));
+	const time = Float64Array.from({ length: n }, () =>
+		Math.floor(1e6 * random())).sort();
+	const weight = time.map(() => Math.floor(1500 * random()));
+	const layer = Uint8Array.from(time, () => Math.floor(4 * random()));
+	const bands = runAtOnce(buildBands({ n, nTracks: 2, track, time, weight,
+					     layer }));
+
+	for (let k = 0; k < 30; k++) {
+		const t = k % 2, from = 1e6 * random() - 1e5, pixels = 200;
+		const grain = 10 ** (0.5 + 3.5 * random());
+		const out = new Float64Array(N_LAYERS * pixels);
+		const brute = new Float64Array(N_LAYERS * pixels);
+		let last = -Infinity;
+
+		spreadPixels(bands, t, from, grain, pixels, out);
+		for (let i = 0; i < n; i++) {
+			if (track[i] !== t)
+				continue;
+			const end = time[i]!, length = Math.min(weight[i]!,
+								end - last);
+
+			last = end;
+			for (let x = 0; x < pixels && length > 0; x++) {
+				const at = from + x * grain;
+				const part = Math.min(end, at + grain) -
+					     Math.max(end - length, at);
+
+				if (part > 0)
+					brute[N_LAYERS * x + layer[i]!]! +=
+						weight[i]! * part / length;
+			}
+			/* without a time before it, all is at its end */
+			const x = Math.floor((end - from) / grain);
+
+			if (length <= 0 && x >= 0 && x < pixels)
+				brute[N_LAYERS * x + layer[i]!]! += weight[i]!;
+		}
+		brute.forEach((sum, x) => assert.ok(Math.abs(out[x]! - sum) <
+			1e-3, `${k} ${x}: ${out[x]} is not ${sum}`));
+	}
+});
+
 test("the nearest sample is found within the slack", () => {
 	const bands = runAtOnce(buildBands({ n: 2, nTracks: 1,
 		track: new Uint32Array(2), time: Float64Array.of(10, 20),
@@ -299,125 +340,6 @@ test("ticks are at 1, 2 and 5, with the digits that tell them apart", () => {
 	assert.equal(tickText(1.25e9, 5e7), "1.25 s");
 	assert.equal(tickText(3e9, 1e9), "3 s");
 	assert.equal(tickText(1, 1), "0.000000001 s");
-});
-
-/* -- flame graphs ------------------------------------------------------- */
-
-const treeOfAll = (profile: Profile): Tree => treeOf(choose(profile, ALL));
-
-test("callees and smaller frames cover what their caller has for them", () => {
-	const tree = treeOfAll(synthetic(SMALL));
-
-	for (const [zoomed, width] of [[0, 1200], [0, 300], [7, 900]] as const) {
-		const layout = layOut({ tree, zoomed, width, least: 1,
-					found: null });
-		const inside = new Map<number, number>();
-		const at = new Map<number, number>();
-
-		for (let i = 0; i < layout.n; i++) {
-			const node = layout.node[i]!;
-			const owner = layout.isRest[i] ? node :
-				      tree.parent[node]!;
-
-			assert.ok(layout.width[i]! >= 1);
-			if (tree.depth[node]! <= tree.depth[zoomed]! &&
-			    !layout.isRest[i])
-				continue;
-			inside.set(owner, (inside.get(owner) ?? 0) +
-				   layout.width[i]!);
-		}
-		for (let i = 0; i < layout.n; i++)
-			if (!layout.isRest[i])
-				at.set(layout.node[i]!, layout.width[i]!);
-		for (const [node, pixels] of at) {
-			const share = 1 - tree.self[node]! / tree.total[node]!;
-
-			if (tree.depth[node]! < tree.depth[zoomed]!)
-				continue;
-			/* less than a pixel has no box */
-			assert.ok(Math.abs((inside.get(node) ?? 0) -
-				pixels * share) < 1 + 1e-6, `node ${node}`);
-		}
-	}
-});
-
-test("boxes of a row do not overlap, and each is found at its place", () => {
-	const tree = treeOfAll(synthetic(SMALL));
-	const layout = layOut({ tree, zoomed: 0, width: 1000, least: 1,
-				found: null });
-
-	assert.ok(layout.n > 300 && layout.n < 60_000);
-	for (let row = 0; row < layout.rows; row++)
-		for (let i = layout.start[row]!; i < layout.start[row + 1]!;
-		     i++) {
-			const x = layout.x[i]!, width = layout.width[i]!;
-
-			assert.ok(i === layout.start[row] || x >=
-				layout.x[i - 1]! + layout.width[i - 1]! - 1e-6);
-			assert.equal(boxAt(layout, row, x + width / 2), i);
-			assert.equal(tree.depth[layout.node[i]!]! +
-				layout.isRest[i]!, row);
-		}
-	assert.equal(boxAt(layout, layout.rows, 5), -1);
-	assert.equal(boxAt(layout, -1, 5), -1);
-});
-
-const SHOP = ["main;f;g;f", "main;f;g;f", "main;f", "main;g", "main;h", "x"];
-
-test("a search counts a stack once, however often it is found in it", () => {
-	const profile = smallProfile({ samples: SHOP.map((stack, i) =>
-		({ time: 10 * i, stack })) });
-	const tree = treeOfAll(profile);
-	const hits = Uint8Array.from(profile.functions.name, name =>
-		name === "f" || name === "g" ? 1 : 0);
-
-	assert.equal(find(tree, hits).matched[0], 40);
-});
-
-test("keys go to the frames beside, above and below", () => {
-	const profile = smallProfile({ samples: SHOP.map((stack, i) =>
-		({ time: 10 * i, stack })) });
-	const tree = treeOfAll(profile);
-	const layout = layOut({ tree, zoomed: 0, width: 600, least: 1,
-				found: null });
-	const name = (node: number) => node === NONE ? "" :
-		profile.functions.name[tree.func[node]!]!;
-	const main = largestChild(tree, layout, 0);
-	const f = largestChild(tree, layout, main);
-
-	assert.deepEqual([main, f, besideOf(tree, layout, f, 1),
-		besideOf(tree, layout, f, -1), besideOf(tree, layout, main, 1)]
-		.map(name), ["main", "f", "g", "", "x"]);
-	assert.equal(pathTo(tree, f).length, 3);
-});
-
-test("a zoom is kept in the tree of another selection", () => {
-	const of = (stacks: string[]) => treeOfAll(smallProfile({
-		samples: ["main;f;g;h;x", ...stacks].map((stack, i) =>
-			({ time: 10 * i, stack })) }));
-	const a = of(SHOP), b = of(["main;a", "main;f;g;f"]);
-	const g = a.firstChild[a.firstChild[a.firstChild[0]!]!]!;
-
-	assert.deepEqual(pathTo(b, samePath(a, b, g)).map(n => b.func[n]),
-			 pathTo(a, g).map(n => a.func[n]));
-	assert.equal(samePath(a, of([]), a.n - 1), NONE);
-});
-
-test("changes have seam diff's levels, and noise has none", () => {
-	const tree = { ...treeOfAll(smallProfile({ samples: SHOP.map(
-		(stack, i) => ({ time: i, stack, weight: 100 })) })) };
-	const change = (of: number) => {
-		tree.change = new Float64Array(tree.n).fill(of);
-		const { sign, level } = changeOf(tree, 1);
-
-		return sign * (level + 1);
-	};
-
-	assert.equal(tree.total[1], 500);
-	assert.deepEqual([500, 100, 40, 10, 0, -10, -40, -200, 0.5].map(change),
-			 [3, 3, 2, 1, 0, -1, -2, -3, 0]);
-	tree.noise = new Uint8Array(tree.n).fill(1);
-	assert.equal(change(100), 0);
 });
 
 /* -- names and pixels --------------------------------------------------- */

@@ -219,6 +219,23 @@ test("quantiles are those of the nearest rank", () => {
 		.map(i => p.calls.duration[i]), [100, 99, 98]);
 });
 
+test("histograms of many functions do not mix", () => {
+	/* of function i: i + 1 calls of 1, then one of 2^20 ns */
+	const p = smallProfile({ calls: Array.from({ length: 200 }, (_, i) =>
+		Array.from({ length: i + 2 }, (_, k) => ({ name: `f${i}`,
+			thread: i, begin: k * 10,
+			end: k * 10 + (k > i ? 2 ** 20 : 1) }))).flat(),
+		threads: Array.from({ length: 200 }, (_, i) => `t${i}`) });
+	const r = callRows(choose(p, ALL));
+
+	for (let row = 0; row < 200; row++) {
+		const i = Number(p.functions.name[r.func[row]!]!.slice(1));
+
+		assert.deepEqual([r.count[row], r.p50[row], r.max[row]],
+				 [i + 2, 1, 2 ** 20]);
+	}
+});
+
 /* -- conditions --------------------------------------------------------- */
 
 /* Three calls of 10 ns, one of 1000; what happens in it is @inside. */

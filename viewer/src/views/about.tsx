@@ -43,12 +43,12 @@ function facts({ meta, ...p }: Profile): [string, string][] {
 
 function Losses({ meta }: Profile) {
 	return <section>
-		<h3>Losses</h3>
+		<h2>Losses</h2>
 		{meta.losses.length ? <ul class="losses">{meta.losses.map(
 			(loss, i) => <li key={i}>{cut(visible(loss.text), 400)}
 			</li>)}</ul> : <p>Nothing was lost.</p>}
 		{meta.notes.length > 0 && <>
-			<h3>Notes</h3>
+			<h2>Notes</h2>
 			<ul>{meta.notes.map((note, i) => <li key={i}>
 				{cut(visible(note), 1000)}</li>)}</ul>
 		</>}
@@ -113,18 +113,18 @@ export function AboutView(props: ViewProps) {
 			<div key={name}><dt>{name}</dt><dd>{text}</dd></div>)}
 		</dl>
 		<Losses {...profile} />
-		<h3>Events</h3>
+		<h2>Events</h2>
 		<ul>{profile.events.map((e, i) => <li key={i}>{shortName(e.name)
 			}: {e.kind === "wait" ? e.preempted ?
 			"waits for a CPU" : "waits" : e.kind === "call" ?
 			"calls, each measured" : `samples, in ${e.unit ===
 			"ns" ? "time" : "events"}`}{e.lost ?
 			`, ${plural(e.lost, "record")} lost` : ""}</li>)}</ul>
-		<h3>Threads</h3>
+		<h2>Threads</h2>
 		<Grid label="Threads" columns={columns} rows={rows}
 			sort={view.sort} fallback="running"
 			onSort={sort => go({ sort })} />
-		<h3>Keys</h3>
+		<h2>Keys</h2>
 		<KeyList />
 	</>;
 }

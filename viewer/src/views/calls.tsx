@@ -107,7 +107,7 @@ function Slowest({ props, calls }: { props: ViewProps; calls: number[] }) {
 	const { profile, selection, select, go } = props, table = profile.calls;
 
 	return <section>
-		<h3>The slowest</h3>
+		<h2>The slowest</h2>
 		<ol class="slowest">{calls.map(i => {
 			const begin = table.begin[i]!, ns = table.duration[i]!;
 			const next: Selection = { ...selection, calls: null,
@@ -193,8 +193,8 @@ export function CallsView(props: ViewProps) {
 	return <>
 		{func !== NONE && <OneFunction props={props} func={func}
 			rows={rows} />}
-		<h3>All functions{selection.calls ? ", inside these calls" :
-			""}</h3>
+		<h2>All functions{selection.calls ? ", inside these calls" :
+			""}</h2>
 		{command && !selection.calls && <p class="command"><code>
 			{cut(visible(command), 300)}</code></p>}
 		<Grid label="Calls by function" columns={columns} rows={all}

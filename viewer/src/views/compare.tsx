@@ -25,6 +25,9 @@ function durationOf({ profile, selection }: Chosen): number {
 			   selection.from);
 }
 
+const sizeOf = (c: Chosen) => c.inside ? plural(c.inside.n, "call") :
+	formatNs(durationOf(c));
+
 interface Sides {
 	a: Side;
 	b: Side;
@@ -83,8 +86,11 @@ function columnsOf(props: ViewProps, diff: Diff, which: "self" | "total"):
 	];
 }
 
+const recordingOf = ({ profiles }: ViewProps, { chosen }: Side) =>
+	Math.max(0, profiles.indexOf(chosen.profile));
+
 function Result({ props, sides }: { props: ViewProps; sides: Sides }) {
-	const { view, go, profile, selection, select } = props;
+	const { view, go, selection, select } = props;
 	const diff = useMemo(() => diffOf(sides.a, sides.b),
 			     [sides.a.chosen, sides.b.chosen]);
 	const which = view.by === "total" ? "total" : "self";
@@ -98,10 +104,11 @@ function Result({ props, sides }: { props: ViewProps; sides: Sides }) {
 			B ({formatChange(diff.all.change)}, one run of each:{" "}
 			{diff.all.verdict}).</p>
 		{diff.warnings.map(w => <p class="warning" key={w}>{w}</p>)}
-		<FlameGraph profile={profile} tree={diff.tree}
+		<FlameGraph profile={sides.b.chosen.profile} tree={diff.tree}
 			selection={selection} select={select}
 			icicle={view.icicle}
-			onFunction={func => go({ tab: "sandwich", func })} />
+			onFunction={func => go({ tab: "sandwich", func,
+				recording: recordingOf(props, sides.b) })} />
 		<div class="buttons" role="group" aria-label="Compared">
 			<button aria-pressed={which === "self"}
 				onClick={() => go({ by: "function" })}>Self
@@ -154,9 +161,8 @@ function TwoSelections(props: ViewProps) {
 	const a = choose(profile, from), b = choose(profile, selection);
 
 	return <>
-		<p><strong>A</strong>: <Text {...a} />, {formatNs(
-			durationOf(a))}. <strong>B</strong>: <Text {...b} />,
-			{" "}{formatNs(durationOf(b))}.</p>
+		<p><strong>A</strong>: <Text {...a} />, {sizeOf(a)}.{" "}
+			<strong>B</strong>: <Text {...b} />, {sizeOf(b)}.</p>
 		<Result props={props} sides={sidesOf(a, b, false)} />
 		<p>{before && <button onClick={() => go({ before: null })}>
 			Compare with everything</button>}</p>

@@ -63,20 +63,22 @@ function Events({ profile, selection, select }: ViewProps) {
 }
 
 function Layers({ selection, select, profile }: ViewProps) {
-	const has = useMemo(() => new Set(profile.functions.layer), [profile]);
-	const layers = selection.layers ?? LAYERS.map((_, i) => i);
+	const all = useMemo(() => {
+		const has = new Set(profile.functions.layer);
+
+		return LAYERS.map((_, i) => i).filter(i => has.has(i));
+	}, [profile]);
+	const layers = selection.layers ?? all;
 	const toggle = (layer: number) => {
-		const next = layers.includes(layer) ?
-			layers.filter(i => i !== layer) :
-			[...layers, layer].sort((a, b) => a - b);
+		const next = all.filter(i => layers.includes(i) !==
+					     (i === layer));
 
 		select({ ...selection, layers: next.length === 0 ||
-			next.length === LAYERS.length ? null : next });
+			next.length === all.length ? null : next });
 	};
 
 	return <div role="group" aria-label="Layers" class="layers">
-		{LAYERS.map((_, i) => has.has(i) && <button key={i}
-			aria-pressed={layers.includes(i)}
+		{all.map(i => <button key={i} aria-pressed={layers.includes(i)}
 			onClick={() => toggle(i)}>
 			<LayerMark layer={i} /> {LAYER_NAMES[i]}</button>)}
 	</div>;

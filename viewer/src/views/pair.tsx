@@ -103,7 +103,7 @@ function InsideTable({ props, title, rows }: { props: ViewProps;
 	const all = useMemo(() => shown.map((_, i) => i), [shown]);
 
 	return <section>
-		<h3>{title}</h3>
+		<h2>{title}</h2>
 		<Grid label={title} columns={columns} rows={all} step={20}
 			sort={props.view.sort} fallback="more"
 			onSort={sort => props.go({ sort })} />
@@ -115,7 +115,7 @@ function GroupGraph({ props, group, title, tree, text }: { props: ViewProps;
 		group: Group; title: string; tree: CountedTree;
 		text: string }) {
 	return <section>
-		<h3>{title}</h3>
+		<h2>{title}</h2>
 		<p>{text}</p>
 		{tree.n > 1 ? <FlameGraph profile={props.profile} tree={tree}
 			selection={group.chosen.selection}

@@ -28,7 +28,7 @@ export function FunctionPicker(props: ViewProps & { func: number;
 		go({ func: next });
 	};
 
-	return <form class="picker" role="search" onSubmit={e => {
+	return <form class="picker" onSubmit={e => {
 		e.preventDefault();
 		if (text !== null && found[0] !== undefined)
 			choose(found[0]);

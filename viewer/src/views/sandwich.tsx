@@ -11,16 +11,26 @@ import { FunctionPicker } from "./picker";
 import type { ViewProps } from "./props";
 import { TreeTable } from "./tree_table";
 
-/* The function of the view; else the one with the most self time. */
-export function focusOf({ profile, selection, view }: ViewProps): number {
+/*
+ * The function of the view; else of those that are @wanted, or of all, the one
+ * with the most self time.
+ */
+export function focusOf({ profile, selection, view }: ViewProps,
+			wanted: (func: number) => boolean = () => true):
+		number {
 	if (view.func !== null)
 		return view.func;
 	const rows = rowsOf(choose(profile, selection), "function");
+	const better = (i: number, than: number) => {
+		const [a, b] = [i, than].map(row => wanted(rows.id[row]!));
+
+		return a === b ? rows.self[i]! > rows.self[than]! : a!;
+	};
 	let most = -1;
 
 	for (let i = 0; i < rows.n; i++)
 		if (rows.id[i] !== NONE &&
-		    (most < 0 || rows.self[i]! > rows.self[most]!))
+		    (most < 0 || better(i, most)))
 			most = i;
 	return most < 0 ? NONE : rows.id[most]!;
 }
@@ -48,8 +58,8 @@ export function SandwichView(props: ViewProps) {
 			formatWeight(callees.self[1] ?? 0, chosen.unit) :
 			`${name} is on no selected stack.`}</p>
 		{has && <div class="columns">
-			<section aria-labelledby="callers">
-				<h3 id="callers">Callers</h3>
+			<section>
+				<h2>Callers</h2>
 				<FlameGraph profile={profile} tree={callers}
 					selection={selection} select={select}
 					icicle={false} onFunction={open} />
@@ -57,8 +67,8 @@ export function SandwichView(props: ViewProps) {
 					root={1} label="Callers"
 					onOpen={open} />
 			</section>
-			<section aria-labelledby="callees">
-				<h3 id="callees">Callees</h3>
+			<section>
+				<h2>Callees</h2>
 				<FlameGraph profile={profile} tree={callees}
 					selection={selection} select={select}
 					icicle={true} onFunction={open} />

@@ -81,8 +81,20 @@ function Lines({ lines, chosen, label }: { lines: Line[]; chosen: Chosen;
 	</div>;
 }
 
+/* By function whether lines of it are known. */
+function functionsWithLines({ functions, frames }: Profile): Uint8Array {
+	const has = new Uint8Array(functions.n);
+
+	for (let i = 0; i < frames.n; i++)
+		if (frames.line[i])
+			has[frames.func[i]!] = 1;
+	return has;
+}
+
 export function SourceView(props: ViewProps) {
-	const { profile, selection } = props, func = focusOf(props);
+	const { profile, selection } = props;
+	const lines = useMemo(() => functionsWithLines(profile), [profile]);
+	const func = focusOf(props, f => lines[f] === 1);
 	const chosen = choose(profile, selection);
 	const [asCode, setAsCode] = useState(false);
 	const places = useMemo(() => func === NONE ? [] :
@@ -106,7 +118,7 @@ export function SourceView(props: ViewProps) {
 		{asCode && places.length > 0 && <Lines chosen={chosen}
 			label="Addresses" lines={codeLines(code, places)} />}
 		{!asCode && files.map(file => <section key={file}>
-			<h3>{cut(visible(profile.files[file]!.path), 300)}</h3>
+			<h2>{cut(visible(profile.files[file]!.path), 300)}</h2>
 			{profile.files[file]!.text === null && <p>The page was
 				made without the text of this file
 				(<code>seam view --source</code>).</p>}

@@ -120,7 +120,7 @@ export function TreeTable({ profile, tree, root, label, onOpen }:
 	};
 
 	return <div class="grid" role="region" aria-label={label} tabIndex={0}>
-		<table role="treegrid" aria-label={label}>
+		<table role="treegrid" aria-label={`${label} as a tree`}>
 			<thead><tr role="row">
 				<th role="columnheader" class="text">
 					Function</th>
