@@ -258,6 +258,18 @@ UNIT_TEST(lists_features_by_ascending_bit)
 	close(o.fd);
 }
 
+/* Offset and size of each AUXTRACE record, after their number. */
+UNIT_TEST(the_index_of_aux_data_has_each_pair)
+{
+	static const uint64_t index[] = { 2, 1000, 40, 2000, 41 };
+	struct seam_perf_features f = { 0 };
+
+	seam_perf_features_auxtrace(&f, index + 1, 2);
+	assert_int_equal(f.bytes.n, sizeof(index));
+	assert_memory_equal(f.bytes.items, index, sizeof(index));
+	seam_perf_features_fini(&f);
+}
+
 UNIT_TEST(a_full_disk_leaves_the_last_whole_batch)
 {
 	struct rlimit limit, tight;
