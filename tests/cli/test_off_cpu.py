@@ -559,8 +559,10 @@ def test_several_events_of_one_unit_are_one_picture():
              for event in ("cpu-clock", "off-cpu", "preempted")
              if event in seam("report", path)]
     equal(whole, sum(parts), parts)
+    # its main thread waits, the others run, also by samples of user code
+    recorded("--off-cpu", "-o", "life.seam", "--", "./spin2")
     seam("flamegraph", "--by", "thread", "-o", "life.svg", "--event",
-         "off-cpu,cpu-clock", path)
+         "off-cpu,cpu-clock", "life.seam")
     with open("life.svg", encoding="utf-8") as picture:
         check("cpu-clock + off-cpu:" in picture.read(), "no subtitle")
     result = run(SEAM, "report", "--event", "off-cpu,nix", path)

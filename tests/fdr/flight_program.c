@@ -196,7 +196,8 @@ SILENT __attribute__((noinline)) void compute(unsigned long ns)
 	unsigned long end = thread_cpu_ns() + ns;
 
 	while (thread_cpu_ns() < end)
-		sink++;
+		for (int i = 0; i < 10000; i++)
+			sink++;
 }
 
 /* Returns what is not CPU time, in ns. */
