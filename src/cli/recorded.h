@@ -33,7 +33,7 @@ struct seam_target_args {
 	SEAM_OPTION(type, options.system_wide, FLAG, 'a', "all-cpus", NULL, \
 		    "the whole system; with a COMMAND, until it ends"),	\
 	SEAM_OPTION(type, member.cgroup, STRING, 'G', "cgroup", "CGROUP", \
-		    "with -a: only threads of this cgroup and those below it", \
+		    "with -a: only this cgroup and those below it",	\
 		    .detail = "A path as in /proc/PID/cgroup, such as "	\
 		    "/system.slice/nginx.service: of the hierarchy of cgroup " \
 		    "v1 with the controller perf_event, or else of cgroup2."), \

@@ -362,7 +362,7 @@ def screen():
 
 
 def wait_for_text(*texts, absent=()):
-    for _ in range(200):
+    for _ in range(1200):
         now = screen()
         if (all(text in now for text in texts) and
                 not any(text in now for text in absent)):
@@ -462,7 +462,7 @@ def test_top_can_be_stopped_and_gone_on_with():
 
 
 def test_the_terminal_is_restored_however_top_ends():
-    with terminal(f"{SEAM} top sh -c './two 4; exit 7'"):
+    with terminal(f"{SEAM} top sh -c './two 2; exit 7'"):
         wait_for_text("SELF")
         check("status 7" in check_restored(), screen())
     with terminal(f"{SEAM} top ./two 60"):

@@ -80,7 +80,7 @@ static void mapped(int pid, uint64_t addr, uint64_t len, const char *path,
 	take_fields(PERF_RECORD_MMAP2, 0, &m, pid, ns);
 }
 
-static void sampled(int pid, uint64_t addr, uint64_t ns)
+static void sampled_of(uint64_t event_id, int pid, uint64_t addr, uint64_t ns)
 {
 	const struct {
 		struct seam_perf_header header;
@@ -90,11 +90,16 @@ static void sampled(int pid, uint64_t addr, uint64_t ns)
 		uint32_t cpu, reserved;
 		uint64_t period, n, chain[2];
 	} record = {
-		{ PERF_RECORD_SAMPLE, 0, sizeof(record) }, 7, addr, pid, pid,
-		ns, 0, 0, 1000, 2, { PERF_CONTEXT_USER, addr },
+		{ PERF_RECORD_SAMPLE, 0, sizeof(record) }, event_id, addr, pid,
+		pid, ns, 0, 0, 1000, 2, { PERF_CONTEXT_USER, addr },
 	};
 
 	take(&record, sizeof(record));
+}
+
+static void sampled(int pid, uint64_t addr, uint64_t ns)
+{
+	sampled_of(7, pid, addr, ns);
 }
 
 /* The leaf function of sample @i. */
@@ -333,6 +338,42 @@ UNIT_TEST_WITH(a_wait_counts_in_each_step_with_its_part, set_up, tear_down)
 	assert_int_equal(times_of(0).running_ns, 40);
 	/* a sample that counts nothing has given the thread its rows */
 	assert_int_equal(waited(0), 1000);
+}
+
+/* Before its switch, or read while it waits; not that of the wait before. */
+UNIT_TEST_WITH(a_wait_has_the_stack_of_its_time, set_up, tear_down)
+{
+	const struct seam_live_event events[] = {
+		{ "seam:switch_stack", attr }, { "seam:switches", attr },
+	};
+	const uint16_t out = PERF_RECORD_MISC_SWITCH_OUT;
+	static const char *const leaves[] = {
+		"[one+0x10]", "[stack not recorded]", "[one+0x20]",
+	};
+	const struct seam_samples *s = &seam_live_profile(live)->samples;
+	size_t n = 0;
+
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(events); i++)
+		assert_int_equal(seam_live_add_event(live, &events[i]), 0);
+	assert_int_equal(seam_live_add_id(live, 9, 1), 0);
+	mapped(8, 0x1000, 0x1000, "/one", 90);
+	switched(8, 0, 100);
+	sampled_of(9, 8, 0x1010, 119);
+	switched(8, out, 120);
+	switched(8, 0, 140);
+	switched(8, out, 150);
+	switched(8, 0, 160);
+	switched(8, out, 170);
+	sampled_of(9, 8, 0x1020, 175);
+	switched(8, 0, 180);
+	assert_int_equal(seam_live_step(live, 200), 0);
+	for (size_t i = 0; i < s->n; i++) {
+		if (s->event[i] != 1)
+			continue;
+		assert_true(n < SEAM_ARRAY_SIZE(leaves));
+		assert_string_equal(leaf(i), leaves[n++]);
+	}
+	assert_int_equal(n, SEAM_ARRAY_SIZE(leaves));
 }
 
 UNIT_TEST_WITH(damaged_records_are_counted, set_up, tear_down)

@@ -952,6 +952,8 @@ const struct seam_command seam_record_command = {
 		"seam record -p 4711 -- sleep 10\tthe same for 10 seconds\n"
 		"seam record -a -C 0 --duration 10\teverything on CPU 0 for "
 		"10 seconds\n"
+		"seam record -a -G /system.slice/nginx.service\tthe threads "
+		"of a service or container\n"
 		"seam record -e 'sched:sched_*' -e cpu-clock -- make\tall "
 		"tracepoints of the scheduler, and samples\n"
 		"seam record --off-cpu -- ./server\tsamples, and where threads "

@@ -792,6 +792,7 @@ const struct seam_command seam_top_command = {
 		"seam top -- make -j4\ta build, and what it starts\n"
 		"seam top -p 4711\ta running process\n"
 		"seam top -a\tthe machine\n"
+		"seam top --off-cpu -p 4711\talso how long its threads wait\n"
 		"seam top -a --once=5\tone table of 5 seconds, as text\n"
 		"seam top -p 4711 --json\ta line of JSON a second\n",
 	.options = options,
