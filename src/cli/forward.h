@@ -4,8 +4,8 @@
  *
  * Between begin and end, SIGINT, SIGTERM, SIGHUP and SIGQUIT no longer kill:
  * they are remembered, and sent on to the process of seam_forward_fork() while
- * one runs.  A signal that was ignored stays ignored.  One process at a time, in
- * one thread.
+ * it runs; those of the terminal's keys are not, as it has them already.  A
+ * signal that was ignored stays ignored.  One process at a time, in one thread.
  */
 #pragma once
 

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "report/report.h"
 #include "report/summary.h"
+#include "report/tree_json.h"
 #include "report/tree_rails.h"
 #include "report/view.h"
 
@@ -298,13 +299,12 @@ int seam_report_tree_text(const struct seam_report *report,
 
 /* -- as JSON ------------------------------------------------------------ */
 
-/* Opens the node's object; the caller closes it after its children. */
-static void open_node(const struct call_tree *tree,
-		      const struct seam_node *node, struct seam_json *j)
+static void put_members(const void *context, uint32_t id, struct seam_json *j)
 {
+	const struct call_tree *tree = context;
+	const struct seam_node *node = &tree->tree.items[id];
 	const struct seam_profile *profile = tree->profile;
 
-	seam_json_open(j, NULL, '{');
 	if (node->is_group) {
 		seam_summary_task_json(profile, j, tree->group, node->key,
 				       false);
@@ -325,37 +325,6 @@ static void open_node(const struct call_tree *tree,
 	seam_json_u64(j, "total", node->samples);
 	seam_json_u64(j, "self_weight", node->self_weight);
 	seam_json_u64(j, "total_weight", node->weight);
-	if (node->depth >= SEAM_REPORT_DEPTH && node->first_child != SEAM_NONE)
-		seam_json_bool(j, "cut", true);
-}
-
-/*
- * Depth-first without recursion: a node with children opens its array, and
- * the step to a node of lesser depth closes the arrays between.
- */
-static void put_nodes(const struct call_tree *tree, struct seam_json *j)
-{
-	const struct seam_node *nodes = tree->tree.items;
-	uint32_t depth = 1, i = seam_tree_next(&tree->tree, 0, true);
-
-	while (i != SEAM_NONE) {
-		bool into = nodes[i].depth < SEAM_REPORT_DEPTH &&
-			    nodes[i].first_child != SEAM_NONE;
-		uint32_t next = seam_tree_next(&tree->tree, i, into);
-
-		open_node(tree, &nodes[i], j);
-		depth = nodes[i].depth;
-		if (into)
-			seam_json_open(j, "children", '[');
-		else
-			seam_json_close(j);
-		for (; depth > (next == SEAM_NONE ? 1 : nodes[next].depth);
-		     depth--) {
-			seam_json_close(j);
-			seam_json_close(j);
-		}
-		i = next;
-	}
 }
 
 static int put_event_json(const struct seam_report *report, struct seam_json *j,
@@ -372,7 +341,7 @@ static int put_event_json(const struct seam_report *report, struct seam_json *j,
 	seam_json_u64(j, "hidden", tree.n_hidden);
 	seam_json_u64(j, "stackless", tree.tree.items[0].self_samples);
 	seam_json_open(j, "tree", '[');
-	put_nodes(&tree, j);
+	seam_tree_json(&tree.tree, j, put_members, &tree);
 	seam_json_close(j);
 	seam_json_close(j);
 	fini_tree(&tree);

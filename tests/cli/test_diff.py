@@ -7,6 +7,7 @@ import glob
 import json
 import math
 import os
+import re
 import signal
 import statistics
 import subprocess
@@ -207,6 +208,21 @@ def test_the_tree_has_the_path_to_a_change():
     check(lines.index("main") < lines.index("both") < lines.index("work"),
           text)
     check("work" in text and "without a change" in text, text)
+    paths, result = {}, compared("--tree")
+
+    def walk(nodes, path):
+        for node in nodes:
+            paths[*path, node["symbol"]] = node
+            walk(node.get("children", ()), (*path, node["symbol"]))
+    walk(result["tree"], ())
+    path = next(p for p in paths if p[-3:] == ("main", "both", "work"))
+    row = rows_of(result)["work"]["total"]
+    equal(paths[path]["verdict"], "more")
+    check(abs(paths[path]["a"] / row["a"] - 1) < 1e-9, paths[path])
+    shown, hidden, _ = re.split(r"([\d,]+) nodes without a change",
+                                text.split("CALLS\n")[1])
+    equal(len(paths), shown.count("\n"))
+    equal(result["hidden"], int(hidden.replace(",", "")))
 
 
 def test_the_picture_is_one_file_with_marks():
@@ -331,7 +347,6 @@ def test_wrong_usage_is_told():
             (["--runs", "2", "--", ":", "./old"], "needs two commands"),
             (["--runs", "2", "--to", "--", "a", ":", "b"], "--runs and --to"),
             (["--keep", "d", before[0], after[0]], "need --runs"),
-            (["--tree", "--json", before[0], after[0]], "cannot be combined"),
             (["-", after[0]], "standard input")):
         result = run(SEAM, "diff", *words)
         equal(result.returncode, 2, f"{words} {result.stderr}")

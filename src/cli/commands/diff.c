@@ -61,7 +61,8 @@ static const struct seam_option options[] = {
 	       .detail = "The default is 40 on a terminal and all rows "
 	       "elsewhere."),
 	OPTION(json, FLAG, 0, "json", NULL, "print JSON",
-	       .detail = "The schema is seam.diff/1; all functions are in it."),
+	       .detail = "The schema is seam.diff/1; all functions are in it, "
+	       "with --tree the tree of the changes as well."),
 	HEADING("Picture"),
 	OPTION(output, STRING, 'o', "output", "FILE",
 	       "draw a flame graph as well; - in place of the table",
@@ -243,9 +244,6 @@ static int interpret(struct diff_plan *plan, int argc, char **argv, int first)
 	if (plan->n_paths > SEAM_DIFF_MAX_RUNS)
 		return seam_command_misused(plan->self, "at most %d recordings",
 					    SEAM_DIFF_MAX_RUNS);
-	if (o->tree && o->json)
-		return seam_command_misused(plan->self, "--tree and --json "
-					    "cannot be combined");
 	for (size_t i = 0; !o->runs && i < plan->n_paths; i++)
 		if (strcmp(plan->paths[i], "-") == 0)
 			return seam_command_misused(plan->self, "standard "
@@ -423,12 +421,10 @@ static int show(struct diff_plan *plan, const struct seam_diff *diff)
 		return SEAM_EXIT_FAILED;
 	if (o->output && strcmp(o->output, "-") == 0)
 		return report.status;
-	if (o->json) {
-		seam_diff_json(&report, stdout);
-		return report.status;
-	}
-	seam_pager_start(report.status);
-	if (!seam_diff_text(&report, &view))
+	if (!o->json)
+		seam_pager_start(report.status);
+	if (!(o->json ? seam_diff_json(&report, stdout) :
+	      seam_diff_text(&report, &view)))
 		return report.status;
 	seam_err_no_memory(&err);
 	return seam_command_failed(&err);
@@ -505,7 +501,8 @@ const struct seam_command seam_diff_command = {
 		"compared only between equal builds.",
 	.statuses =
 		"4\tA gate failed.\n"
-		"5\tNo gate failed, and one cannot be decided.\n",
+		"5\tNo gate failed, and one cannot be decided.\n"
+		"128+N\tSignal N ended it.\n",
 	.examples =
 		"seam diff\tthe last recording and the one before it\n"
 		"seam diff old-*.seam --to new-*.seam\tseveral runs of each\n"

@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "report/diff/diff_report.h"
+#include "report/tree_json.h"
 
 /* Members of an open object. */
 static void put_change(struct seam_json *j, const struct seam_diff_change *c)
@@ -52,20 +53,26 @@ static void put_side(struct seam_json *j, const struct seam_diff *diff,
 	seam_json_close(j);
 }
 
+static void put_function(struct seam_json *j, const struct seam_diff *diff,
+			 uint32_t id)
+{
+	const struct seam_function *f = &diff->profile.functions.items[id];
+
+	seam_json_string(j, "layer", seam_layer_names[f->layer]);
+	seam_json_string(j, "symbol", seam_profile_text(&diff->profile,
+							f->name));
+	seam_json_string(j, "module", seam_profile_path(&diff->profile,
+							f->module));
+}
+
 static void put_rows(struct seam_json *j, const struct seam_diff *diff)
 {
 	seam_json_open(j, "rows", '[');
 	for (size_t i = 0; i < diff->rows.n; i++) {
 		const struct seam_diff_row *row = &diff->rows.items[i];
-		const struct seam_function *f =
-			&diff->profile.functions.items[row->function];
 
 		seam_json_open(j, NULL, '{');
-		seam_json_string(j, "layer", seam_layer_names[f->layer]);
-		seam_json_string(j, "symbol", seam_profile_text(&diff->profile,
-								f->name));
-		seam_json_string(j, "module", seam_profile_path(&diff->profile,
-								f->module));
+		put_function(j, diff, row->function);
 		seam_json_open(j, "self", '{');
 		put_change(j, &row->self);
 		seam_json_close(j);
@@ -75,6 +82,33 @@ static void put_rows(struct seam_json *j, const struct seam_diff *diff)
 		seam_json_close(j);
 	}
 	seam_json_close(j);
+}
+
+struct diff_json_tree {
+	const struct seam_diff *diff;
+	struct seam_diff_cut cut;
+};
+
+static void put_node(const void *context, uint32_t id, struct seam_json *j)
+{
+	const struct diff_json_tree *tree = context;
+
+	put_function(j, tree->diff, tree->cut.tree.items[id].key >> 1);
+	put_change(j, &tree->cut.changes[id]);
+}
+
+static int put_tree(struct seam_json *j, const struct seam_diff_report *report)
+{
+	struct diff_json_tree tree = { .diff = report->diff };
+	int rc = seam_diff_cut_init(&tree.cut, report);
+
+	seam_json_open(j, "tree", '[');
+	if (!rc)
+		seam_tree_json(&tree.cut.tree, j, put_node, &tree);
+	seam_json_close(j);
+	seam_json_u64(j, "hidden", tree.cut.n_hidden);
+	seam_diff_cut_fini(&tree.cut);
+	return rc;
 }
 
 static void put_gates(struct seam_json *j,
@@ -97,10 +131,11 @@ static void put_gates(struct seam_json *j,
 	seam_json_close(j);
 }
 
-void seam_diff_json(const struct seam_diff_report *report, FILE *out)
+int seam_diff_json(const struct seam_diff_report *report, FILE *out)
 {
 	const struct seam_diff *diff = report->diff;
 	struct seam_json j = seam_json_make(out, false);
+	int rc = 0;
 
 	seam_json_open(&j, NULL, '{');
 	seam_json_string(&j, "schema", "seam.diff/1");
@@ -117,6 +152,8 @@ void seam_diff_json(const struct seam_diff_report *report, FILE *out)
 	put_change(&j, &diff->all);
 	seam_json_close(&j);
 	put_rows(&j, diff);
+	if (report->tree)
+		rc = put_tree(&j, report);
 	put_gates(&j, report);
 	seam_json_open(&j, "warnings", '[');
 	for (size_t i = 0; i < diff->profile.notes.n; i++)
@@ -125,4 +162,5 @@ void seam_diff_json(const struct seam_diff_report *report, FILE *out)
 	seam_json_close(&j);
 	seam_json_i64(&j, "status", report->status);
 	seam_json_close(&j);
+	return rc;
 }

@@ -22,8 +22,18 @@ struct seam_diff_report {
 int seam_diff_text(const struct seam_diff_report *report,
 		   const struct seam_view *view);
 
-/* "seam.diff/1" (doc/formats/diff-json.md). */
-void seam_diff_json(const struct seam_diff_report *report, FILE *out);
+/* The tree of the changes and of their callers; seam_diff_cut_fini() is due. */
+struct seam_diff_cut {
+	struct seam_tree tree;			/* callees by size in B */
+	struct seam_diff_change *changes;	/* by node: of its total */
+	size_t n_hidden;			/* nodes left out */
+};
+int seam_diff_cut_init(struct seam_diff_cut *cut,
+		       const struct seam_diff_report *report);
+void seam_diff_cut_fini(struct seam_diff_cut *cut);
+
+/* "seam.diff/1" (doc/formats/diff-json.md).  0 or -ENOMEM. */
+int seam_diff_json(const struct seam_diff_report *report, FILE *out);
 
 /*
  * A flame graph: the width of a frame is B, its colour the change of its total;

@@ -425,36 +425,50 @@ static int put_node(const struct seam_diff *diff, const struct seam_view *view,
 	return 0;
 }
 
+int seam_diff_cut_init(struct seam_diff_cut *cut,
+		       const struct seam_diff_report *report)
+{
+	const struct seam_diff *diff = report->diff;
+	int rc;
+
+	*cut = (struct seam_diff_cut) { .changes = seam_diff_nodes(diff) };
+	rc = cut->changes && SEAM_ARRAY_EXTEND(&cut->tree, diff->tree.items,
+					       diff->tree.n) ? 0 : -ENOMEM;
+	if (!rc)
+		rc = cut_tree(&cut->tree, cut->changes, report->all,
+			      &cut->n_hidden);
+	return rc ? rc : seam_tree_sort(&cut->tree, by_size,
+					(void *)(uintptr_t)diff);
+}
+
+void seam_diff_cut_fini(struct seam_diff_cut *cut)
+{
+	free(cut->tree.items);
+	free(cut->changes);
+}
+
 static int put_tree(const struct seam_diff_report *report,
 		    const struct seam_view *view)
 {
-	const struct seam_diff *diff = report->diff;
-	struct seam_diff_change *changes = seam_diff_nodes(diff);
-	struct seam_tree tree = { 0 };
 	struct seam_tree_rails rails = { 0 };
-	size_t n_hidden = 0;
+	struct seam_diff_cut cut;
 	char n[SEAM_NUMBER];
-	int rc = changes && SEAM_ARRAY_EXTEND(&tree, diff->tree.items,
-					      diff->tree.n) ? 0 : -ENOMEM;
+	int rc = seam_diff_cut_init(&cut, report);
 
-	if (!rc)
-		rc = cut_tree(&tree, changes, report->all, &n_hidden);
-	if (!rc)
-		rc = seam_tree_sort(&tree, by_size, (void *)(uintptr_t)diff);
 	if (!rc)
 		seam_view_print(view, SEAM_STYLE_DIM, "%8s  %8s  %8s  CALLS\n",
 				"TOTAL A", "TOTAL B", "CHANGE");
-	for (uint32_t i = rc ? SEAM_NONE : seam_tree_next(&tree, 0, true);
-	     i != SEAM_NONE && !rc; i = seam_tree_next(&tree, i, true))
-		rc = put_node(diff, view, &rails, &tree, i, &changes[i]);
-	if (!rc && n_hidden)
+	for (uint32_t i = rc ? SEAM_NONE : seam_tree_next(&cut.tree, 0, true);
+	     i != SEAM_NONE && !rc; i = seam_tree_next(&cut.tree, i, true))
+		rc = put_node(report->diff, view, &rails, &cut.tree, i,
+			      &cut.changes[i]);
+	if (!rc && cut.n_hidden)
 		seam_view_print(view, SEAM_STYLE_DIM, "%s without a change "
 				"that is more than noise%s\n",
-				seam_format_amount(n, n_hidden, "node"),
+				seam_format_amount(n, cut.n_hidden, "node"),
 				report->all ? "" : "; --all shows them");
 	seam_tree_rails_fini(&rails);
-	free(tree.items);
-	free(changes);
+	seam_diff_cut_fini(&cut);
 	return rc;
 }
 
