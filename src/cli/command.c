@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/memory_limit.h"
 #include "base/progress.h"
 #include "base/text.h"
@@ -426,6 +427,9 @@ static int parse_words(struct parser *p, int *first)
 	return 0;
 }
 
+/* Folders of archives: used until the program ends. */
+static SEAM_ARRAY(char *) unpacked;
+
 /* Put the folder of @path, if that is an archive, in its place. */
 static int unpack_one(const char **path)
 {
@@ -436,9 +440,13 @@ static int unpack_one(const char **path)
 	if (!*path || !seam_packed_is(*path) || stat(*path, &st) ||
 	    S_ISDIR(st.st_mode))
 		return 0;
-	/* as long as the program */
 	if (seam_packed_open(*path, &folder, &err))
 		return seam_command_failed(&err);
+	if (!SEAM_ARRAY_ADD(&unpacked, folder)) {
+		free(folder);
+		seam_err_no_memory(&err);
+		return seam_command_failed(&err);
+	}
 	*path = folder;
 	return 0;
 }
