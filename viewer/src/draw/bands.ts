@@ -112,7 +112,8 @@ export function bandPixels(bands: Bands, track: number, from: number,
 	for (let x = 0; x < n; x++) {
 		const at = begin + x * grain;
 
-		lo = gallop(time, at, lo, last);
+		/* without an overlap a window begins where the last one ended */
+		lo = window === grain && x ? hi : gallop(time, at, lo, last);
 		hi = gallop(time, at + window, Math.max(lo, hi), last);
 		for (let l = 0; l < N_LAYERS; l++)
 			out[N_LAYERS * x + l] = sums[N_LAYERS * hi + l]! -
