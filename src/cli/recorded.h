@@ -27,8 +27,8 @@ struct seam_target_args {
 	SEAM_PID_OPTION(type, member),					\
 	SEAM_OPTION(type, member.user, STRING, 'u', "uid", "USER",	\
 		    "running processes of a user, with their children",	\
-		    .detail = "A name or a number. Those whose effective user " \
-		    "id it is at the start. Where the kernel does not permit " \
+		    .detail = "A name or a number. Those whose effective " \
+		    "user id it is at the start. Where the kernel does not permit " \
 		    "one of them, a message has how many are left out."), \
 	SEAM_OPTION(type, options.system_wide, FLAG, 'a', "all-cpus", NULL, \
 		    "the whole system; with a COMMAND, until it ends"),	\

@@ -56,6 +56,28 @@ int main(void)
 }
 """
 
+# A hundred waits, and how long they were by its clock.
+NAPS_C = r"""
+#include <stdio.h>
+#include <time.h>
+static double now(void)
+{ struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t);
+  return t.tv_sec + t.tv_nsec / 1e9; }
+__attribute__((noinline)) double waiting_here(void)
+{
+	struct timespec nap = { 0, 20000000 };
+	double begin = now();
+	nanosleep(&nap, 0);
+	return now() - begin;
+}
+int main(void)
+{
+	double sum = 0;
+	for (int i = 0; i < 100; i++) sum += waiting_here();
+	printf("%.9f\n", sum);
+	return 0;
+}
+"""
 # Two pieces of code, 0.6 s each, which it names one after the other: in a perf
 # map, or ("dump") in a jitdump that it announces by its marker.
 COMPILES_C = r"""
@@ -238,6 +260,30 @@ def test_a_process_that_does_nothing_is_idle():
     check("idle" in text and "0 samples" in text, text)
 
 
+def check_waits(prepare=None):
+    by_thread, told = top("--off-cpu", "--by", "thread", "./naps",
+                          prepare=prepare)
+    own = float(told) * 1e9
+    off = sum(row["off_ns"] for one in by_thread for row in one["rows"]
+              if row["thread"] == "naps")
+    check(abs(off - own) <= 0.02 * own, f"off {off}, by its clock {own}")
+    by_symbol, told = top("--off-cpu", "./naps", prepare=prepare)
+    own = float(told) * 1e9
+    off = sum(row["off_ns"] for one in by_symbol for row in one["rows"]
+              if row["symbol"] == "waiting_here")
+    check(0.8 * own <= off <= 1.02 * own, f"off {off}, by its clock {own}")
+
+
+def test_waits_are_those_of_the_programs_clock():
+    check_waits()
+
+
+def test_an_ordinary_user_has_the_same_waits():
+    """Stacks are read from outside, while it waits."""
+    if IS_ROOT:
+        check_waits(as_nobody)
+
+
 def check_names(objects):
     rows = summed(objects)
     named = rows.get("first_name", 0), rows.get("second_name", 0)
@@ -395,6 +441,15 @@ def test_the_screen_of_top_follows_its_keys():
         check("status 0" in check_restored(), screen())
 
 
+def test_the_screen_of_top_has_waits():
+    with terminal(f"{SEAM} top --off-cpu ./naps"):
+        wait_for_text("OFF, ms", "waiting_here", "event cpu-clock")
+        press("t")
+        wait_for_text("by thread", " naps", "OFF, ms")
+        press("e")
+        wait_for_text("event off-cpu", absent=["OFF, ms"])
+
+
 def test_top_can_be_stopped_and_gone_on_with():
     with terminal(f"set -m; {SEAM} top ./two 60; echo stopped; sleep 1; fg"):
         wait_for_text("heavy")
@@ -468,4 +523,5 @@ compile_c("two", TWO_C)
 compile_c("one", TWO_C.replace("heavy", "first").replace("light", "second"))
 compile_c("pages", PAGES_C)
 compile_c("compiles", COMPILES_C)
+compile_c("naps", NAPS_C)
 sys.exit(run_tests(globals()))
