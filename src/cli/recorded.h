@@ -21,7 +21,7 @@ struct seam_target_args {
 		    .detail = "Several with commas. It ends with the last " \
 		    "of them or with Ctrl-C. With a COMMAND, such as "	\
 		    "'sleep 10', it ends when COMMAND does; COMMAND itself " \
-		    "is not counted.")
+		    "is left out.")
 
 #define SEAM_TARGET_OPTIONS(type, member, options)			\
 	SEAM_PID_OPTION(type, member),					\

@@ -559,11 +559,8 @@ static void draw_status(const struct seam_browser *b)
 	static const char *const views[] = {
 		"", "callers of", "callees of", "code of", "keys",
 	};
-	char text[1024], by[SEAM_BY_NAMES], focus[256] = "";
+	char text[1024], safe[1024], by[SEAM_BY_NAMES];
 
-	if (b->focus)
-		seam_text_copy(focus, sizeof(focus), b->focus,
-			       SEAM_TEXT_TERMINAL);
 	if (b->view == VIEW_TABLE)
 		snprintf(text, sizeof(text), "by %s, sorted by %s",
 			 seam_by_names(b->by, by),
@@ -571,7 +568,8 @@ static void draw_status(const struct seam_browser *b)
 	else if (b->view == VIEW_HELP)
 		snprintf(text, sizeof(text), "%s", views[b->view]);
 	else
-		snprintf(text, sizeof(text), "%s %s", views[b->view], focus);
+		snprintf(text, sizeof(text), "%s %.256s", views[b->view],
+			 b->focus ? b->focus : "");
 	if (b->profile && n_sampled(b) > 1)
 		snprintf(text + strlen(text), sizeof(text) - strlen(text),
 			 "; event %s", seam_profile_text(b->profile,
@@ -586,7 +584,8 @@ static void draw_status(const struct seam_browser *b)
 		snprintf(text + strlen(text), sizeof(text) - strlen(text),
 			 "; %s%s", b->all ? "all so far" : "last interval",
 			 b->is_paused ? "; PAUSED" : "");
-	put_text(2, 0, COLS, text);
+	put_text(2, 0, COLS, seam_text_copy(safe, sizeof(safe), text,
+					    SEAM_TEXT_TERMINAL));
 }
 
 static void draw_foot(const struct seam_browser *b)

@@ -31,6 +31,7 @@ enum {
 	DEFAULT_ROWS = 20,
 	MIN_SAMPLES = 30,	/* of fewer, a share means nothing */
 	MAX_OWN = 64,		/* processes of ours */
+	MAX_NOTES = 16,
 };
 
 struct top_args {
@@ -115,6 +116,7 @@ struct live_top {
 	struct seam_stream_tick last;
 	struct interval now, all;
 	uint64_t n_ticks;
+	SEAM_ARRAY(char *) notes;	/* to be printed at the end */
 	bool is_asked;			/* to end */
 	struct seam_stream_end end;
 	bool has_end;
@@ -486,6 +488,19 @@ static int take_tick(struct live_top *t, const struct seam_stream_tick *tick)
 	return 0;
 }
 
+/* A message for the user; beside a screen, once that is closed. */
+static void take_note(struct live_top *t, const char *text, int size)
+{
+	char *note;
+
+	if (!t->browser)
+		seam_command_say("%.*s", size, text);
+	else if (t->notes.n < MAX_NOTES &&
+		 asprintf(&note, "%.*s", size, text) >= 0 &&
+		 !SEAM_ARRAY_ADD(&t->notes, note))
+		free(note);
+}
+
 static int take_message(struct live_top *t,
 			const struct seam_stream_header *header,
 			struct seam_bytes body)
@@ -509,9 +524,7 @@ static int take_message(struct live_top *t,
 		memcpy(&tick, body.data, sizeof(tick));
 		return t->is_asked && t->args->once ? 0 : take_tick(t, &tick);
 	case SEAM_STREAM_NOTE:
-		if (!t->browser)
-			seam_command_say("%.*s", (int)body.size,
-					 (const char *)body.data);
+		take_note(t, (const char *)body.data, (int)body.size);
 		return 0;
 	case SEAM_STREAM_END:
 		memcpy(&t->end, body.data, sizeof(t->end));
@@ -693,6 +706,8 @@ static void report_end(struct live_top *t)
 {
 	char text[256];
 
+	for (size_t i = 0; i < t->notes.n; i++)
+		seam_command_say("%s", t->notes.items[i]);
 	if (!t->args->once && !t->args->json && t->n_ticks) {
 		describe(t, &t->all, text, sizeof(text));
 		seam_command_say("%s", text);
@@ -739,6 +754,9 @@ static int run_top(const struct seam_command *self, int argc, char **argv)
 out:
 	seam_stream_close(&t.stream);
 	seam_live_free(t.live);
+	for (size_t i = 0; i < t.notes.n; i++)
+		free(t.notes.items[i]);
+	free(t.notes.items);
 	seam_targets_fini(&args.record);
 	return status;
 }

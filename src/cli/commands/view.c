@@ -50,7 +50,7 @@ static const struct seam_option options[] = {
 };
 
 static const struct seam_exporter page_exporter = {
-	"page", SEAM_NEEDS_PROFILE, seam_write_page,
+	"page", SEAM_NEEDS_PROFILE, seam_write_page, false,
 };
 
 /* A recording that is open, and what its page needs beside its profile. */

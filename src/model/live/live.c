@@ -603,12 +603,6 @@ static struct seam_resolver_where place_of(const struct live_pending *sample,
 	};
 }
 
-/*
- * A process reads the files, and each message costs two switches.  So stacks
- * are made at the end of a step: until then a sample has the place of each
- * address in its file, as it was mapped then.
- */
-
 /* Its chains have other names from now on. */
 static void names_changed(void *context, int32_t pid)
 {
@@ -618,6 +612,12 @@ static void names_changed(void *context, int32_t pid)
 	if (process != SEAM_NONE)
 		l->processes.items[process].maps.n_changes++;
 }
+
+/*
+ * A process reads the files, and each message costs two switches.  So stacks
+ * are made at the end of a step: until then a sample has the place of each
+ * address in its file, as it was mapped then.
+ */
 
 /* A stack that may not be made yet, as a number, and back. */
 static uint64_t ref_of(const struct live_waiting *w)

@@ -7,7 +7,7 @@
  * the device.
  */
 import { NONE } from "../profile";
-import { bandPixels, N_LAYERS } from "./bands";
+import { bandPixels, N_LAYERS, spreadPixels } from "./bands";
 import { drawMarks, drawWakers } from "./time_marks";
 import { shadeOf } from "./palette";
 import {
@@ -71,15 +71,13 @@ let sums = new Float64Array(0);
 
 /*
  * Layers upwards from the lower edge, as shares of the time of each pixel, or
- * of its weight where the event counts no time.  Closer than its samples are,
- * a picture shows means of two periods.
+ * of its weight where the event counts no time.
  */
 function drawBand(pen: Pen, bands: Scene["bands"]["all"], track: number,
 		  y: number, height: number, colours: number[]): void {
 	const { raster, scene, side } = pen, { period } = scene.bands;
 	const grain = pen.grain * side;
 	const n = Math.ceil((raster.width - pen.left) / side);
-	const window = Math.max(grain, 2 * period);
 	/* whole pixels from 0: the same pixels while the picture moves */
 	const from = Math.round(scene.view.from / grain) * grain;
 
@@ -87,17 +85,16 @@ function drawBand(pen: Pen, bands: Scene["bands"]["all"], track: number,
 		return;
 	if (sums.length < N_LAYERS * n)
 		sums = new Float64Array(N_LAYERS * n);
-	if (!bandPixels(bands, track, from, grain, n, window, sums))
+	if (!(period ? spreadPixels(bands, track, from, grain, n, sums) :
+	      bandPixels(bands, track, from, grain, n, grain, sums)))
 		return;
 	for (let x = 0; x < n; x++) {
-		let total = 0;
+		const all = total(x);
 
-		for (let l = 0; l < N_LAYERS; l++)
-			total += sums[N_LAYERS * x + l]!;
-		for (let k = 0; total > 0 && k < side; k++)
+		for (let k = 0; all > 0 && k < side; k++)
 			drawColumn(raster, pen.left + x * side + k, y, height,
 				   N_LAYERS * x, period ?
-				   Math.max(total, window) : total, colours);
+				   Math.max(all, grain) : all, colours);
 	}
 }
 
@@ -109,7 +106,8 @@ function drawColumn(raster: Raster, x: number, y: number, height: number,
 	if (x >= width)
 		return;
 	for (let l = N_LAYERS - 1; l >= 0; l--) {
-		if (sums[at + l]! <= 0)
+		/* differences of sums leave a rest of 1e-16 */
+		if (sums[at + l]! <= 1e-6 * whole)
 			continue;
 		sum += sums[at + l]!;
 		/* a layer that is there has a pixel */
@@ -125,7 +123,10 @@ function drawColumn(raster: Raster, x: number, y: number, height: number,
 
 /* -- waits -------------------------------------------------------------- */
 
-/* Waits fill the band: hatched where blocked, dotted where preempted. */
+/*
+ * Waits fill the band, hatched where blocked, dotted where preempted; narrow
+ * ones from the upper edge on, as the layers do from the lower one.
+ */
 function drawWaits(pen: Pen, thread: number, y: number, height: number): void {
 	const { scene, raster, surface } = pen;
 	const { waits } = scene.base, { palette, scale } = surface;
@@ -139,12 +140,11 @@ function drawWaits(pen: Pen, thread: number, y: number, height: number): void {
 			const x0 = Math.max(pen.left, xOf(pen, begin));
 			const x1 = Math.max(x0 + 1, xOf(pen, end));
 			/* narrow ones are as high as their share */
-			const top = y + Math.round(height * (1 - share));
+			const bottom = y + Math.round(height * share);
 
-			fillBox(raster, x0, top, x1, y + height,
-				palette.pixel.page);
-			fillPattern(raster, x0, top, x1, y + height, colour,
-				    pattern, scale, shift - pen.left);
+			fillBox(raster, x0, y, x1, bottom, palette.pixel.page);
+			fillPattern(raster, x0, y, x1, bottom, colour, pattern,
+				    scale, shift - pen.left);
 			return { x0, x1: Math.min(x1, raster.width) };
 		};
 
@@ -272,9 +272,9 @@ function drawTrack(pen: Pen, track: Track, y: number): void {
 	if (track.kind === "thread") {
 		fillBox(pen.raster, pen.left, y + height - 1,
 			pen.raster.width, y + height, palette.pixel.rule);
-		drawWaits(pen, track.id, y, height);
 		drawBand(pen, scene.bands.byThread, track.id, y, height,
 			 colours);
+		drawWaits(pen, track.id, y, height);
 		for (let d = 0; d < track.rows; d++)
 			drawCallRow(pen, scene.base.callLane[track.id]! + d,
 				    Math.round(y + height +
@@ -363,8 +363,9 @@ function drawOverview(pen: Pen): void {
 
 	fillBox(raster, 0, 0, raster.width, Math.round(OVERVIEW * scale),
 		palette.pixel.raised);
-	if (n > 0 && bandPixels(bands.all, 0, 0, whole / n, n, whole / n,
-				grown(n))) {
+	/* short recordings have few samples a pixel: means of two periods */
+	if (n > 0 && bandPixels(bands.all, 0, 0, whole / n, n, Math.max(
+			whole / n, 2 * bands.period), grown(n))) {
 		let most = 0;
 
 		for (let x = 0; x < n; x++)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* draw.test.ts - what the canvases show, against sums made one by one */
+/* draw.test.ts - what the time line shows, against sums made one by one */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { bandPixels, buildBands, N_LAYERS, sampleAt, weightIn }
-	from "../draw/bands";
+import {
+	bandPixels, buildBands, N_LAYERS, sampleAt, spreadPixels, weightIn,
+} from "../draw/bands";
 import { cutMiddle, shown } from "../draw/labels";
 import { fillPattern, mix, pixelOf } from "../draw/raster";
 import { runAtOnce } from "../draw/slices";
@@ -185,6 +186,52 @@ test("bands of each pixel equal the sum of its samples", () => {
 		close(weightIn(bands, t, from, from + 5e4), time.reduce((sum,
 			at, i) => sum + (track[i] === t && at >= from &&
 			at < from + 5e4 ? weight[i]! : 0), 0), "range");
+	}
+});
+
+test("a sample of a time fills the time that it stands for", () => {
+	const random = randomOf(9), n = 3000;
+	const track = Uint32Array.from({ length: n }, () =>
+		Math.floor(2 * random()));
+	const time = Float64Array.from({ length: n }, () =>
+		Math.floor(1e6 * random())).sort();
+	const weight = time.map(() => Math.floor(1500 * random()));
+	const layer = Uint8Array.from(time, () => Math.floor(4 * random()));
+	const bands = runAtOnce(buildBands({ n, nTracks: 2, track, time, weight,
+					     layer }));
+
+	for (let k = 0; k < 30; k++) {
+		const t = k % 2, from = 1e6 * random() - 1e5, pixels = 200;
+		const grain = 10 ** (0.5 + 3.5 * random());
+		const out = new Float64Array(N_LAYERS * pixels);
+		const brute = new Float64Array(N_LAYERS * pixels);
+		let last = -Infinity;
+
+		spreadPixels(bands, t, from, grain, pixels, out);
+		for (let i = 0; i < n; i++) {
+			if (track[i] !== t)
+				continue;
+			const end = time[i]!, length = Math.min(weight[i]!,
+								end - last);
+
+			last = end;
+			for (let x = 0; x < pixels && length > 0; x++) {
+				const at = from + x * grain;
+				const part = Math.min(end, at + grain) -
+					     Math.max(end - length, at);
+
+				if (part > 0)
+					brute[N_LAYERS * x + layer[i]!]! +=
+						weight[i]! * part / length;
+			}
+			/* without a time before it, all is at its end */
+			const x = Math.floor((end - from) / grain);
+
+			if (length <= 0 && x >= 0 && x < pixels)
+				brute[N_LAYERS * x + layer[i]!]! += weight[i]!;
+		}
+		brute.forEach((sum, x) => assert.ok(Math.abs(out[x]! - sum) <
+			1e-3, `${k} ${x}: ${out[x]} is not ${sum}`));
 	}
 });
 
