@@ -220,6 +220,16 @@ test("quantiles are those of the nearest rank", () => {
 		.map(i => p.calls.duration[i]), [100, 99, 98]);
 });
 
+test("the first and the last rank are exact", () => {
+	/* all in the bucket from 992 to 1023, whose middle is 1008 */
+	const p = smallProfile({ calls: [1000, 1001, 1002, 1020].map((ns, i) =>
+		({ name: "f", begin: 5000 * i, end: 5000 * i + ns })) });
+	const r = callRows(choose(p, ALL));
+
+	assert.deepEqual([r.min[0], r.p50[0], r.p99[0], r.max[0]],
+			 [1000, 1008, 1020, 1020]);
+});
+
 test("histograms of many functions do not mix", () => {
 	/* of function i: i + 1 calls of 1, then one of 2^20 ns */
 	const p = smallProfile({ calls: Array.from({ length: 200 }, (_, i) =>
