@@ -11,12 +11,14 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/memory_limit.h"
 #include "base/progress.h"
 #include "base/text.h"
 #include "cli/hints.h"
+#include "cli/packed.h"
 
 /* Set by the parser before anything runs, read afterwards. */
 static struct common {
@@ -424,6 +426,45 @@ static int parse_words(struct parser *p, int *first)
 	return 0;
 }
 
+/* Put the folder of @path, if that is an archive, in its place. */
+static int unpack_one(const char **path)
+{
+	struct seam_err err = { 0 };
+	struct stat st;
+	char *folder;
+
+	if (!*path || !seam_packed_is(*path) || stat(*path, &st) ||
+	    S_ISDIR(st.st_mode))
+		return 0;
+	/* as long as the program */
+	if (seam_packed_open(*path, &folder, &err))
+		return seam_command_failed(&err);
+	*path = folder;
+	return 0;
+}
+
+/* Recordings that are archives: operands, and the option --input. */
+static int unpack_all(struct parser *p, int first)
+{
+	const struct seam_command *command = p->command;
+	int status = 0;
+
+	for (int i = first; i < p->argc && !status; i++) {
+		const char *path = p->argv[i];
+
+		status = unpack_one(&path);
+		p->argv[i] = (char *)(uintptr_t)path;
+	}
+	for (size_t i = 0; i < command->n_options && !status; i++) {
+		const struct seam_option *o = &command->options[i];
+
+		if (o->name && strcmp(o->name, "input") == 0)
+			status = unpack_one((const char **)(void *)
+					    ((char *)p->into + o->offset));
+	}
+	return status;
+}
+
 int seam_command_parse(const struct seam_command *command, int argc,
 		       char **argv, void *into, int *first)
 {
@@ -439,9 +480,10 @@ int seam_command_parse(const struct seam_command *command, int argc,
 		return status;
 	if (common.quiet)
 		seam_progress_silence();
-	if (command->reads)
-		seam_memory_limit(common.max_memory);
-	return 0;
+	if (!command->reads)
+		return 0;
+	seam_memory_limit(common.max_memory);
+	return unpack_all(&p, *first);
 }
 
 int seam_command_failed(const struct seam_err *err)

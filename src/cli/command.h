@@ -106,6 +106,7 @@ extern const struct seam_command seam_view_command;
 extern const struct seam_command seam_calls_command;
 extern const struct seam_command seam_convert_command;
 extern const struct seam_command seam_annotate_command;
+extern const struct seam_command seam_pack_command;
 extern const struct seam_command seam_dump_command;
 extern const struct seam_command seam_inject_command;
 extern const struct seam_command seam_diff_command;

@@ -38,6 +38,7 @@ const struct seam_command *const seam_commands[] = {
 	&seam_flamegraph_command,
 	&seam_diff_command,
 	&seam_convert_command,
+	&seam_pack_command,
 	&seam_dump_command,
 	&seam_inject_command,
 	&seam_doctor_command,

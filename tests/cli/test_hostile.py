@@ -21,7 +21,7 @@ import tap
 SEAM = os.path.abspath(sys.argv[1])
 READERS = [["report"], ["report", "--json"], ["annotate"], ["flamegraph"],
            ["convert", "--to", "folded"], ["dump"], ["inject", "-o", "out"],
-           ["calls"]]
+           ["calls"], ["view", "-o", "/dev/null"]]
 SAMPLE_TYPE = 0x1 | 0x2 | 0x4 | 0x100      # IP, TID, TIME, PERIOD
 
 

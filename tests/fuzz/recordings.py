@@ -24,10 +24,14 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from xml.parsers import expat
 
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "export"))
+
 import mutate
+from read_exports import read_page
 
 SECONDS, MAX_BYTES, LARGEST_BASE = 30, 1 << 30, 300 << 10
 FINDING = re.compile(rb"AddressSanitizer|runtime error:|LeakSanitizer|"
@@ -75,6 +79,15 @@ def check_calls(text):
                 f"{row}")
 
 
+def check_page(text):
+    """By the reader of tests/export, which checks indices and lengths."""
+    with tempfile.NamedTemporaryFile("w", suffix=".html",
+                                     encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        read_page(file.name)
+
+
 def nothing(_):
     pass
 
@@ -85,6 +98,7 @@ COMMANDS = [
     (("report", "--json", "PATH"), check_report),
     (("report", "--tree", "PATH"), nothing),
     (("flamegraph", "-o", "-", "PATH"), check_svg),
+    (("view", "-o", "-", "PATH"), check_page),
     (("convert", "--to", "folded", "PATH"), check_folded),
     (("convert", "--to", "trace-json", "PATH"), json.loads),
     (("dump", "PATH"), nothing),

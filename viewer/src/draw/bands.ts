@@ -112,13 +112,66 @@ export function bandPixels(bands: Bands, track: number, from: number,
 	for (let x = 0; x < n; x++) {
 		const at = begin + x * grain;
 
-		lo = gallop(time, at, lo, last);
+		/* without an overlap a window begins where the last one ended */
+		lo = window === grain && x ? hi : gallop(time, at, lo, last);
 		hi = gallop(time, at + window, Math.max(lo, hi), last);
 		for (let l = 0; l < N_LAYERS; l++)
 			out[N_LAYERS * x + l] = sums[N_LAYERS * hi + l]! -
 						sums[N_LAYERS * lo + l]!;
 	}
 	return hi - first;
+}
+
+/* The track's weights by layer before @time, where @i is its next sample. */
+function spreadSums(bands: Bands, first: number, last: number, i: number,
+		    time: number, out: Float64Array): void {
+	const { sums } = bands, at = N_LAYERS * i;
+	let weight = 0;
+
+	for (let l = 0; l < N_LAYERS; l++) {
+		out[l] = sums[at + l]!;
+		if (i < last)
+			weight += sums[at + N_LAYERS + l]! - sums[at + l]!;
+	}
+	if (i >= last)
+		return;
+	const end = bands.time[i]!;
+	const length = Math.min(weight, i > first ? end - bands.time[i - 1]! :
+				Infinity);
+	const share = length > 0 ? 1 - (end - time) / length : 0;
+
+	for (let l = 0; share > 0 && l < N_LAYERS; l++)
+		out[l]! += share * (sums[at + N_LAYERS + l]! - sums[at + l]!);
+}
+
+const edges = [new Float64Array(N_LAYERS), new Float64Array(N_LAYERS)] as const;
+
+/*
+ * As bandPixels() without an overlap, for samples of time: each fills the time
+ * before it that is its weight, back to the sample before.  A thread that runs
+ * all the time is a full band however close the picture is.
+ */
+export function spreadPixels(bands: Bands, track: number, from: number,
+			     grain: number, n: number, out: Float64Array):
+		number {
+	const { time } = bands, first = bands.start[track]!;
+	const last = bands.start[track + 1]!, [before, after] = edges;
+	let i = lowerBound(time, from, first, last);
+	const seen = i;
+
+	spreadSums(bands, first, last, i, from, before);
+	for (let x = 0; x < n; x++) {
+		const to = from + (x + 1) * grain;
+
+		i = gallop(time, to, i, last);
+		spreadSums(bands, first, last, i, to, after);
+		for (let l = 0; l < N_LAYERS; l++) {
+			out[N_LAYERS * x + l] = after[l]! - before[l]!;
+			before[l] = after[l]!;
+		}
+	}
+	/* the next one may reach into the picture */
+	return Math.min(i + 1, last) - seen;
 }
 
 /* The weight of a track in [@from, @to), of all layers. */

@@ -3,7 +3,7 @@
  * raster.ts - rectangles and patterns as pixels in memory
  *
  * Tens of thousands of boxes a frame: without a GPU, writing pixels takes a
- * tenth of the time of the canvas's own rectangles (doc/design/viewer.md).
+ * tenth of the time of the canvas's own rectangles.
  * Coordinates are pixels of the device; what is outside is cut off.
  */
 
@@ -28,6 +28,14 @@ export function mix(a: number, b: number, share: number): number {
 		(b >>> shift & 0xff) * (1 - share)) << shift;
 
 	return (0xff000000 | of(16) | of(8) | of(0)) >>> 0;
+}
+
+/* Shades from @b to @a: mixes for boxes, made once. */
+export const MIXES = 32;
+
+export function mixesOf(a: number, b: number): Uint32Array {
+	return Uint32Array.from({ length: MIXES + 1 }, (_, i) =>
+		mix(a, b, i / MIXES));
 }
 
 export function fillBox(r: Raster, x0: number, y0: number, x1: number,
@@ -73,9 +81,27 @@ export function fillPattern(r: Raster, x0: number, y0: number, x1: number,
 		if (pattern === "dots" && row % period >= line)
 			continue;
 		const slope = pattern === "hatch" ? row : 0;
+		const end = y * width + right;
+		let phase = (left + base + slope) % period;
 
-		for (let x = left; x < right; x++)
-			if ((x + base + slope) % period < line)
-				pixels[y * width + x] = pixel;
+		for (let at = y * width + left; at < end; at++) {
+			if (phase < line)
+				pixels[at] = pixel;
+			if (++phase === period)
+				phase = 0;
+		}
 	}
+}
+
+/*
+ * Copy the row @y to the rows below it, down to @bottom, from column @left on:
+ * rows of boxes are drawn once, and are as high as that.
+ */
+export function repeatRow(r: Raster, y: number, bottom: number,
+			  left: number): void {
+	const { pixels, width } = r, from = y * width;
+
+	for (let row = y + 1; row < Math.min(bottom, r.height); row++)
+		pixels.copyWithin(row * width + left, from + left,
+				  from + width);
 }

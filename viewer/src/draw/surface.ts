@@ -68,7 +68,8 @@ export function useSurface(canvas: { current: HTMLCanvasElement | null },
 			invalidate();
 		};
 
-		observer.observe(canvas.current!);
+		if (canvas.current)
+			observer.observe(canvas.current);
 		addEventListener("themechange", onTheme);
 		addEventListener("resize", invalidate);
 		invalidate();

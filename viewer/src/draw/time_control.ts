@@ -168,7 +168,9 @@ export function tipOf(c: Control, point: Point): Tip | null {
 
 	if (!track)
 		return null;
-	if (point.x < gutterOf(c.width) || track.kind === "heading")
+	if (track.kind === "heading")
+		return null;
+	if (point.x < gutterOf(c.width))
 		return trackTip(c.scene, track);
 	return tipAt(c.scene, track,
 		     point.y - TOP + c.scene.scrollTop - track.y,

@@ -7,10 +7,12 @@
  * the device.
  */
 import { NONE } from "../profile";
-import { bandPixels, N_LAYERS } from "./bands";
+import { bandPixels, N_LAYERS, spreadPixels } from "./bands";
 import { drawMarks, drawWakers } from "./time_marks";
 import { shadeOf } from "./palette";
-import { fillBox, fillPattern, mix, type Raster } from "./raster";
+import {
+	fillBox, fillPattern, mix, MIXES, mixesOf, repeatRow, type Raster,
+} from "./raster";
 import { walkSpans } from "./spans";
 import type { Surface } from "./surface";
 import {
@@ -36,6 +38,7 @@ export interface Pen {
 	labels: TimeLabels;
 	left: number;		/* of the time range, in pixels */
 	grain: number;		/* ns a pixel */
+	side: number;		/* of a CSS pixel: no finer detail is drawn */
 	texts: Text[];
 }
 
@@ -68,14 +71,13 @@ let sums = new Float64Array(0);
 
 /*
  * Layers upwards from the lower edge, as shares of the time of each pixel, or
- * of its weight where the event counts no time.  Closer than its samples are,
- * a picture shows means of two periods.
+ * of its weight where the event counts no time.
  */
 function drawBand(pen: Pen, bands: Scene["bands"]["all"], track: number,
 		  y: number, height: number, colours: number[]): void {
-	const { raster, grain, scene } = pen, { period } = scene.bands;
-	const n = raster.width - pen.left;
-	const window = Math.max(grain, 2 * period);
+	const { raster, scene, side } = pen, { period } = scene.bands;
+	const grain = pen.grain * side;
+	const n = Math.ceil((raster.width - pen.left) / side);
 	/* whole pixels from 0: the same pixels while the picture moves */
 	const from = Math.round(scene.view.from / grain) * grain;
 
@@ -83,17 +85,16 @@ function drawBand(pen: Pen, bands: Scene["bands"]["all"], track: number,
 		return;
 	if (sums.length < N_LAYERS * n)
 		sums = new Float64Array(N_LAYERS * n);
-	if (!bandPixels(bands, track, from, grain, n, window, sums))
+	if (!(period ? spreadPixels(bands, track, from, grain, n, sums) :
+	      bandPixels(bands, track, from, grain, n, grain, sums)))
 		return;
 	for (let x = 0; x < n; x++) {
-		let total = 0;
+		const all = total(x);
 
-		for (let l = 0; l < N_LAYERS; l++)
-			total += sums[N_LAYERS * x + l]!;
-		if (total > 0)
-			drawColumn(raster, pen.left + x, y, height,
+		for (let k = 0; all > 0 && k < side; k++)
+			drawColumn(raster, pen.left + x * side + k, y, height,
 				   N_LAYERS * x, period ?
-				   Math.max(total, window) : total, colours);
+				   Math.max(all, grain) : all, colours);
 	}
 }
 
@@ -102,8 +103,11 @@ function drawColumn(raster: Raster, x: number, y: number, height: number,
 	const { pixels, width } = raster;
 	let sum = 0, bottom = y + height;
 
+	if (x >= width)
+		return;
 	for (let l = N_LAYERS - 1; l >= 0; l--) {
-		if (sums[at + l]! <= 0)
+		/* differences of sums leave a rest of 1e-16 */
+		if (sums[at + l]! <= 1e-6 * whole)
 			continue;
 		sum += sums[at + l]!;
 		/* a layer that is there has a pixel */
@@ -119,11 +123,14 @@ function drawColumn(raster: Raster, x: number, y: number, height: number,
 
 /* -- waits -------------------------------------------------------------- */
 
-/* Waits fill the band: hatched where blocked, dotted where preempted. */
+/*
+ * Waits fill the band, hatched where blocked, dotted where preempted; narrow
+ * ones from the upper edge on, as the layers do from the lower one.
+ */
 function drawWaits(pen: Pen, thread: number, y: number, height: number): void {
-	const { scene, raster, surface, grain } = pen;
+	const { scene, raster, surface } = pen;
 	const { waits } = scene.base, { palette, scale } = surface;
-	const shift = scene.view.from / grain;
+	const grain = pen.grain * pen.side, shift = scene.view.from / pen.grain;
 
 	for (const preempted of [0, 1]) {
 		const colour = preempted ? palette.pixel.preempted :
@@ -133,12 +140,11 @@ function drawWaits(pen: Pen, thread: number, y: number, height: number): void {
 			const x0 = Math.max(pen.left, xOf(pen, begin));
 			const x1 = Math.max(x0 + 1, xOf(pen, end));
 			/* narrow ones are as high as their share */
-			const top = y + Math.round(height * (1 - share));
+			const bottom = y + Math.round(height * share);
 
-			fillBox(raster, x0, top, x1, y + height,
-				palette.pixel.page);
-			fillPattern(raster, x0, top, x1, y + height, colour,
-				    pattern, scale, shift - pen.left);
+			fillBox(raster, x0, y, x1, bottom, palette.pixel.page);
+			fillPattern(raster, x0, y, x1, bottom, colour, pattern,
+				    scale, shift - pen.left);
 			return { x0, x1: Math.min(x1, raster.width) };
 		};
 
@@ -175,49 +181,68 @@ function nameWait(pen: Pen, row: number, x0: number, x1: number, y: number,
 
 /* -- calls -------------------------------------------------------------- */
 
+/* By function the colours of its calls, from a part of a pixel to all of it. */
+const kept = new WeakMap<object, Map<number, Uint32Array>>();
+
+function callColours(pen: Pen, func: number): Uint32Array {
+	const { scene, surface: { palette } } = pen, { found } = scene;
+	const known = kept.get(palette) ?? new Map<number, Uint32Array>();
+	const isFound = func !== NONE && found !== null && found[func] === 1;
+	const layer = func === NONE ? 0 : scene.profile.functions.layer[func]!;
+	const key = func === NONE || found && !isFound ? -1 : isFound ? -2 :
+		    3 * layer + shadeOf(func);
+	let colours = known.get(key);
+
+	if (!colours) {
+		const { page, edge, group, hit } = palette.pixel;
+
+		colours = mixesOf(key === -1 ? mix(group, page, 0.6) :
+				  key === -2 ? hit :
+				  palette.layers[layer]![shadeOf(func)]!,
+				  mix(edge, page, 0.15));
+		kept.set(palette, known.set(key, colours));
+	}
+	return colours;
+}
+
+/* The boxes of a row are drawn one pixel high, then the row is repeated. */
 function drawCallRow(pen: Pen, lane: number, y: number, height: number): void {
-	const { scene, raster, surface, grain } = pen;
-	const { calls } = scene.base, { palette, scale } = surface;
-	const { profile, found } = scene, { page, edge } = palette.pixel;
-
-	const colourOf = (row: number) => {
-		const func = profile.calls.func[row]!;
-
-		if (func === NONE)
-			return palette.pixel.group;
-		if (found)
-			return found[func] ? palette.pixel.hit :
-			       mix(palette.pixel.group, page, 0.6);
-		return palette.layers[profile.functions.layer[func]!]![
-			shadeOf(func)]!;
+	const { scene, raster, surface, left } = pen;
+	const grain = pen.grain * pen.side, { calls } = scene.base;
+	const { palette, scale } = surface;
+	const { func } = scene.profile.calls, line = Math.max(y, 0);
+	const { pixels, width } = raster, at = line * width;
+	const fill = (x0: number, x1: number, pixel: number) => {
+		for (let x = x0; x < x1; x++)
+			pixels[at + x] = pixel;
 	};
 
+	if (line >= Math.min(raster.height, y + height - 1))
+		return;
 	walkSpans(calls, lane, scene.view.from, scene.view.to, grain, {
 		box(span) {
 			const row = calls.row[span]!;
-			const x0 = Math.max(pen.left, xOf(pen,
-					    calls.begin[span]!));
-			const x1 = Math.min(raster.width, Math.max(x0 + 1,
+			const x0 = Math.max(left, xOf(pen, calls.begin[span]!));
+			const x1 = Math.min(width, Math.max(x0 + 1,
 					    xOf(pen, calls.end[span]!)));
 
-			fillBox(raster, x0, y, x1, y + height - 1,
-				colourOf(row));
+			fill(x0, x1, callColours(pen, func[row]!)[MIXES]!);
 			if (x1 - x0 > 3 * scale)
-				fillBox(raster, x1 - 1, y, x1, y + height - 1,
-					page);
+				fill(x1 - 1, x1, palette.pixel.page);
 			if (x1 - x0 > 34 * scale)
 				nameCall(pen, row, x0, x1, y, height);
 		},
 		merged(begin, end, sum, first) {
 			const share = sum / Math.max(grain, end - begin);
-			const x0 = Math.max(pen.left, xOf(pen, begin));
+			const x0 = Math.max(left, xOf(pen, begin));
 
-			fillBox(raster, x0, y, Math.max(x0 + 1, xOf(pen, end)),
-				y + height - 1, mix(colourOf(
-				calls.row[first]!), mix(edge, page, 0.15),
-				Math.min(1, 0.35 + 0.65 * share)));
+			fill(x0, Math.min(width, Math.max(x0 + 1,
+				xOf(pen, end))), callColours(pen,
+				func[calls.row[first]!]!)[Math.round(MIXES *
+				Math.min(1, 0.35 + 0.65 * share))]!);
 		},
 	});
+	repeatRow(raster, line, y + height - 1, left);
 }
 
 function nameCall(pen: Pen, row: number, x0: number, x1: number, y: number,
@@ -247,9 +272,9 @@ function drawTrack(pen: Pen, track: Track, y: number): void {
 	if (track.kind === "thread") {
 		fillBox(pen.raster, pen.left, y + height - 1,
 			pen.raster.width, y + height, palette.pixel.rule);
-		drawWaits(pen, track.id, y, height);
 		drawBand(pen, scene.bands.byThread, track.id, y, height,
 			 colours);
+		drawWaits(pen, track.id, y, height);
 		for (let d = 0; d < track.rows; d++)
 			drawCallRow(pen, scene.base.callLane[track.id]! + d,
 				    Math.round(y + height +
@@ -332,15 +357,15 @@ function drawAxis(pen: Pen): void {
 /* All samples over the whole recording, and the visible part's frame. */
 function drawOverview(pen: Pen): void {
 	const { scene, surface, raster, left } = pen;
-	const { scale, palette } = surface, { profile, bands, view } = scene;
+	const { scale, palette } = surface, { profile, bands } = scene;
 	const height = Math.round((OVERVIEW - 6) * scale);
 	const n = raster.width - left, whole = durationOf(profile);
-	const at = (ns: number) => left + Math.round(ns / whole * n);
 
 	fillBox(raster, 0, 0, raster.width, Math.round(OVERVIEW * scale),
 		palette.pixel.raised);
-	if (n > 0 && bandPixels(bands.all, 0, 0, whole / n, n, whole / n,
-				grown(n))) {
+	/* short recordings have few samples a pixel: means of two periods */
+	if (n > 0 && bandPixels(bands.all, 0, 0, whole / n, n, Math.max(
+			whole / n, 2 * bands.period), grown(n))) {
 		let most = 0;
 
 		for (let x = 0; x < n; x++)
@@ -351,8 +376,6 @@ function drawOverview(pen: Pen): void {
 					   N_LAYERS * x, most,
 					   palette.layers.map(l => l[0]!));
 	}
-	shadeOutside(pen, at(view.from), at(view.to), 0,
-		     Math.round((OVERVIEW - 2) * scale));
 }
 
 function grown(n: number): Float64Array {
@@ -369,29 +392,25 @@ function total(x: number): number {
 	return sum;
 }
 
-/* A frame around [x0, x1), and a veil over what is beside it. */
-function shadeOutside(pen: Pen, x0: number, x1: number, top: number,
-		      bottom: number): void {
-	const { raster, left, surface } = pen, { palette, scale } = surface;
-	const veil = palette.pixel.page, edge = Math.round(1.5 * scale);
-	const right = Math.max(x1, x0 + 2 * edge);
+/* The visible part of the strip has a frame, the rest a veil. */
+function drawWindow(pen: Pen): void {
+	const { scene, surface, left } = pen, { view, profile } = scene;
+	const { context, palette, scale, width } = surface;
+	const perNs = (width - left) / durationOf(profile);
+	const x0 = left + Math.round(view.from * perNs);
+	const x1 = Math.max(left + Math.round(view.to * perNs),
+			    x0 + Math.round(3 * scale));
+	const height = Math.round((OVERVIEW - 2) * scale);
 
-	const fade = (from: number, to: number) => {
-		for (let y = top; y < bottom; y++)
-			for (let x = from; x < to; x++) {
-				const at = y * raster.width + x;
-
-				raster.pixels[at] = mix(raster.pixels[at]!,
-							veil, 0.35);
-			}
-	};
-
-	fade(left, x0);
-	fade(Math.min(right, raster.width), raster.width);
-	for (const x of [x0, right - edge])
-		fillBox(raster, x, top, x + edge, bottom, palette.pixel.accent);
-	for (const y of [top, bottom - edge])
-		fillBox(raster, x0, y, right, y + edge, palette.pixel.accent);
+	context.globalAlpha = 0.6;
+	context.fillStyle = palette.css.page;
+	context.fillRect(left, 0, x0 - left, height);
+	context.fillRect(x1, 0, width - x1, height);
+	context.globalAlpha = 1;
+	context.strokeStyle = palette.css.accent;
+	context.lineWidth = Math.round(1.5 * scale);
+	context.strokeRect(x0 + scale, scale, x1 - x0 - 2 * scale,
+			   height - 2 * scale);
 }
 
 /* -- all ---------------------------------------------------------------- */
@@ -476,6 +495,7 @@ export function drawTimeLine(surface: Surface, scene: Scene,
 	const made = rasterOf(surface);
 	const pen: Pen = {
 		surface, raster: made.raster, scene, labels, left, texts: [],
+		side: Math.max(1, Math.round(scale)),
 		grain: (scene.view.to - scene.view.from) /
 		       Math.max(1, width - left),
 	};
@@ -487,6 +507,7 @@ export function drawTimeLine(surface: Surface, scene: Scene,
 	drawAxis(pen);
 	drawOverview(pen);
 	context.putImageData(made.image, 0, 0);
+	drawWindow(pen);
 	drawSelection(pen);
 	drawTexts(pen);
 	if (scene.showWakers)

@@ -9,9 +9,9 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Profile } from "../profile";
 import type { Selection } from "../select";
 import { formatNs, formatWeight, visible } from "../text";
-import { matches } from "../views/table";
 import { weightIn } from "./bands";
 import "./draw.css";
+import { foundFunctions } from "./found";
 import { labelsOf, widthIn } from "./labels";
 import { runInSlices } from "./slices";
 import { timeIn } from "./spans";
@@ -49,13 +49,6 @@ function useIndex(profile: Profile, selection: Selection): Index | null {
 	useEffect(() => runInSlices(timeIndex(profile, event, selection.layers),
 				    setIndex), [profile, event, layers]);
 	return index;
-}
-
-/* By function whether the search finds it; null: there is no search. */
-function foundFunctions(profile: Profile, search: string): Uint8Array | null {
-	return search === "" ? null :
-	       Uint8Array.from({ length: profile.functions.n }, (_, func) =>
-		       matches(profile, func, search) ? 1 : 0);
 }
 
 export function TimeLine(props: TimeLineProps) {

@@ -81,7 +81,7 @@ export function layOutTracks(profile: Profile, base: TimeBase,
 		name, height: HEADING, band: 0, rows: 0, depth: 0 });
 
 	if (marks.start[nThreads + 1]! > marks.start[nThreads]!)
-		put({ kind: "marks", id: 0, name: "events of no thread",
+		put({ kind: "marks", id: 0, name: "no thread",
 		      height: MARKS + GAP, band: MARKS, rows: 0, depth: 0 });
 	for (const { process, threads } of threadOrder(profile, base.busy)) {
 		heading(process, rowName(profile, "process", process));

@@ -353,13 +353,17 @@ export function placeOf(causes: Causes, part: Part): number {
 	return first && difference(first) > 0 ? first.func : NONE;
 }
 
-/* The code of @part that most of its samples ended in; NONE: no sample. */
+/*
+ * The code of @part that samples of the slow calls ended in; NONE: no code has
+ * a good part of the difference.
+ */
 export function leafOf(causes: Causes, part: Part): number {
 	const { layer } = causes.slow.chosen.profile.functions;
+	const least = Math.abs(difference(part)) / 4;
 	const first = part.kind !== "running" ? undefined :
 		causes.leaves.find(row => layer[row.func] === part.layer);
 
-	return first ? first.func : NONE;
+	return first && difference(first) >= least ? first.func : NONE;
 }
 
 /* "running in guest", "blocked: futex_wait", "waiting for a CPU" */

@@ -119,43 +119,105 @@ function stacksOf(n: number, functions: Profile["functions"], random: Random) {
 const REASONS = ["", "futex", "read from a file", "page fault", "epoll",
 		 "write to a socket"];
 
-function samplesOf(sizes: Sizes, random: Random): Profile["samples"] {
-	const { samples: n, threads, durationNs } = sizes;
-	const rows = { time: new Float64Array(n), thread: new Uint32Array(n),
-		       weight: new Float64Array(n), event: new Uint8Array(n),
-		       reason: new Uint32Array(n), waker: new Uint32Array(n),
-		       stack: new Uint32Array(n), cpu: new Uint16Array(n) };
-	const period = durationNs * Math.min(threads, sizes.cpus) / n * 0.7;
-	/* until then the thread waits */
-	const free = new Float64Array(threads);
+/* Running and waiting take turns; samples are a period apart while it runs. */
+interface SampleRows {
+	n: number;
+	max: number;
+	time: Float64Array;
+	thread: Uint32Array;
+	weight: Float64Array;
+	event: Uint8Array;
+	reason: Uint32Array;
+	waker: Uint32Array;
+	stack: Uint32Array;
+	cpu: Uint16Array;
+}
 
-	for (let i = 0; i < n; i++) {
-		const time = Math.floor(durationNs * (i + random()) / n);
-		/* the first threads are busier */
-		let thread = Math.floor(threads * random() ** 2);
+function putSample(rows: SampleRows, row: Partial<Record<keyof SampleRows,
+		   number>>): void {
+	const i = rows.n++;
 
-		for (let k = 0; k < threads && free[thread]! > time; k++)
-			thread = (thread + 1) % threads;
-		rows.time[i] = time;
-		rows.thread[i] = thread;
-		rows.cpu[i] = Math.floor(random() * sizes.cpus);
-		rows.weight[i] = Math.round(period);
-		rows.stack[i] = Math.floor(random() ** 1.5 * sizes.stacks);
-		if (random() >= 0.05 || free[thread]! > time)
-			continue;
+	rows.time[i] = row.time!;
+	rows.thread[i] = row.thread!;
+	rows.weight[i] = row.weight!;
+	rows.event[i] = row.event ?? 0;
+	rows.reason[i] = row.reason ?? 0;
+	rows.waker[i] = row.waker ?? 0;
+	rows.stack[i] = row.stack!;
+	rows.cpu[i] = row.cpu!;
+}
+
+const WAIT_EACH = 19;		/* samples between waits, on average */
+
+function samplesOfThread(rows: SampleRows, sizes: Sizes, thread: number,
+			 random: Random): void {
+	const { durationNs, stacks, threads, cpus } = sizes;
+	const n = rows.max - rows.n;
+	/* the first threads are busier */
+	const busy = 0.9 / (1 + thread / 4);
+	const period = Math.round(durationNs * busy / n * 1.05);
+	const mean = durationNs * (1 - busy) / n * WAIT_EACH;
+	let at = random() * mean, base = 0;
+
+	while (rows.n < rows.max && at < durationNs) {
+		const run = 1 + Math.floor(2 * WAIT_EACH * random());
+		const cpu = Math.floor(random() * cpus);
+
+		base = Math.floor(random() ** 1.5 * stacks);
+		for (let k = 0; k < run && rows.n < rows.max &&
+		     at < durationNs; k++, at += period)
+			putSample(rows, { time: Math.floor(at), thread, cpu,
+				weight: period, stack: Math.min(stacks - 1,
+				base + Math.floor(30 * random() ** 4)) });
 		const preempted = random() < 0.3;
-		const ns = Math.floor(20 * period * random() ** 3) + 2000;
+		const ns = Math.floor(mean * 3 * random() ** 2) + 2000;
 
-		rows.event[i] = preempted ? 2 : 1;
-		rows.weight[i] = Math.min(ns, durationNs - time);
-		free[thread] = time + ns;
-		rows.reason[i] = preempted ? 0 :
-				 1 + Math.floor(random() * 5);
-		rows.waker[i] = preempted ? 0 :
-				6 + Math.floor(random() * threads);
+		if (rows.n >= rows.max || at + ns >= durationNs)
+			break;
+		putSample(rows, { time: Math.floor(at), thread, cpu, weight: ns,
+			event: preempted ? 2 : 1, stack: base,
+			reason: preempted ? 0 : 1 + Math.floor(random() * 5),
+			waker: preempted ? 0 : 6 + Math.floor(random() *
+							      threads) });
+		at += ns;
 	}
-	return { ...rows, n, count: new Float64Array(n).fill(1),
-		 placed: new Uint8Array(n).fill(1) };
+}
+
+function samplesOf(sizes: Sizes, random: Random): Profile["samples"] {
+	const { samples: max, threads } = sizes;
+	const rows: SampleRows = {
+		n: 0, max: 0, time: new Float64Array(max),
+		thread: new Uint32Array(max), weight: new Float64Array(max),
+		event: new Uint8Array(max), reason: new Uint32Array(max),
+		waker: new Uint32Array(max), stack: new Uint32Array(max),
+		cpu: new Uint16Array(max),
+	};
+	let share = 0;
+	const shares = Array.from({ length: threads }, (_, t) =>
+		share += 1 / (1 + t / 4));
+
+	for (let t = 0; t < threads; t++) {
+		rows.max = Math.round(max * shares[t]! / share);
+		samplesOfThread(rows, sizes, t, random);
+	}
+	const n = rows.n, order = Uint32Array.from({ length: n }, (_, i) => i)
+		.sort((a, b) => rows.time[a]! - rows.time[b]!);
+	const sorted = <T extends Float64Array | Uint32Array | Uint16Array |
+			Uint8Array>(column: T): T => {
+		const out = column.slice(0, n) as T;
+
+		order.forEach((from, to) => { out[to] = column[from]!; });
+		return out;
+	};
+
+	return {
+		n, time: sorted(rows.time), thread: sorted(rows.thread),
+		weight: sorted(rows.weight), event: sorted(rows.event),
+		reason: sorted(rows.reason), waker: sorted(rows.waker),
+		stack: sorted(rows.stack), cpu: sorted(rows.cpu),
+		count: new Float64Array(n).fill(1),
+		placed: new Uint8Array(n).fill(1),
+	};
 }
 
 /* -- calls -------------------------------------------------------------- */
@@ -188,11 +250,10 @@ function putCall(rows: CallRows, thread: number, parent: number, depth: number,
 	rows.func[i] = FIRST[1]! + Math.min(depth, 9) * 12 +
 		       Math.floor(random() * 12);
 	while (depth < 9 && length > 4000 && rows.n < rows.max) {
-		const inner = Math.floor(length * (0.05 + 0.5 * random()));
+		const inner = length * (0.05 + 0.5 * random());
 
 		if (at + inner >= end || inner < 400)
 			break;
-		at = Math.floor(at);
 		putCall(rows, thread, i, depth + 1, at, at + inner, random);
 		inside += inner;
 		at += inner + length * 0.1 * random();
@@ -200,32 +261,47 @@ function putCall(rows: CallRows, thread: number, parent: number, depth: number,
 	rows.self[i] = length - inside;
 }
 
-/* Requests one after the other on each thread, until its share is full. */
+/*
+ * Requests one after the other on each thread until its share of calls is full;
+ * then they are stretched over the time.
+ */
 function callsOf(sizes: Sizes, random: Random): Profile["calls"] {
 	const n = sizes.calls, { threads, durationNs } = sizes;
 	const rows: CallRows = {
-		n: 0, max: n, begin: new Float64Array(n),
+		n: 0, max: 0, begin: new Float64Array(n),
 		duration: new Float64Array(n), self: new Float64Array(n),
 		thread: new Uint32Array(n), func: new Uint32Array(n),
 		depth: new Uint16Array(n), parent: new Uint32Array(n),
 	};
-	const length = durationNs * threads * 24 / n;
 
 	for (let t = 0; t < threads; t++) {
-		rows.max = Math.round(n * (t + 1) / threads);
-		for (let at = 0; rows.n < rows.max;) {
-			const ns = Math.floor(length * (0.2 + random() +
-				(random() < 0.01 ? 8 : 0)));
+		const first = rows.n;
+		let at = 0;
 
-			if (at + ns >= durationNs)
-				break;
+		rows.max = Math.round(n * (t + 1) / threads);
+		while (rows.n < rows.max) {
+			const ns = 200_000 * (0.2 + random() +
+				(random() < 0.01 ? 8 : 0));
+
 			putCall(rows, t, NONE, 0, at, at + ns, random);
-			at = Math.floor(at + ns * (1 + 0.3 * random()));
+			at += ns * (1 + 0.3 * random());
 		}
+		stretch(rows, first, durationNs / Math.max(at, 1));
 	}
 	const { max: _max, ...columns } = rows;
 
 	return { ...columns, text: new Uint32Array(n) };
+}
+
+function stretch(rows: CallRows, first: number, factor: number): void {
+	for (let i = first; i < rows.n; i++) {
+		const end = Math.floor((rows.begin[i]! + rows.duration[i]!) *
+				       factor);
+
+		rows.begin[i] = Math.floor(rows.begin[i]! * factor);
+		rows.duration[i] = end - rows.begin[i]!;
+		rows.self[i] = Math.floor(rows.self[i]! * factor);
+	}
 }
 
 /* -- the profile -------------------------------------------------------- */
@@ -276,9 +352,7 @@ const eventOf = (name: string, kind: "sample" | "wait" | "call",
 export function synthetic(sizes: Sizes): Profile {
 	const random = randomOf(sizes.seed), functions = functionsOf();
 	const nFrames = 2 * functions.n;
-	const calls = callsOf(sizes, random);
 
-	calls.n = Math.min(calls.n, sizes.calls);
 	return {
 		meta: {
 			version: 1, title: "shopd --listen 8080", utcNs: "",
@@ -312,7 +386,8 @@ export function synthetic(sizes: Sizes): Profile {
 				i & 1),
 		},
 		stacks: stacksOf(sizes.stacks, functions, random),
-		samples: samplesOf(sizes, random), calls,
+		samples: samplesOf(sizes, random),
+		calls: callsOf(sizes, random),
 		marks: marksOf(sizes, random), code: [],
 	};
 }

@@ -25,6 +25,9 @@ function durationOf({ profile, selection }: Chosen): number {
 			   selection.from);
 }
 
+const sizeOf = (c: Chosen) => c.inside ? plural(c.inside.n, "call") :
+	formatNs(durationOf(c));
+
 interface Sides {
 	a: Side;
 	b: Side;
@@ -158,9 +161,8 @@ function TwoSelections(props: ViewProps) {
 	const a = choose(profile, from), b = choose(profile, selection);
 
 	return <>
-		<p><strong>A</strong>: <Text {...a} />, {formatNs(
-			durationOf(a))}. <strong>B</strong>: <Text {...b} />,
-			{" "}{formatNs(durationOf(b))}.</p>
+		<p><strong>A</strong>: <Text {...a} />, {sizeOf(a)}.{" "}
+			<strong>B</strong>: <Text {...b} />, {sizeOf(b)}.</p>
 		<Result props={props} sides={sidesOf(a, b, false)} />
 		<p>{before && <button onClick={() => go({ before: null })}>
 			Compare with everything</button>}</p>

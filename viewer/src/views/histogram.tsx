@@ -23,8 +23,7 @@ interface HistogramProps {
 }
 
 const WIDTH = 1000;		/* units of the picture; scaled to the page */
-const HEIGHT = 180;
-const AXIS = 22;
+const HEIGHT = 160;
 const MAX_BARS = 250;
 
 interface Bar {
@@ -49,7 +48,7 @@ function barsOf(l: Lengths): Bar[] {
 }
 
 const height = (n: number, most: number) => n === 0 ? 0 :
-	(HEIGHT - AXIS - 8) * (Math.log(n) + 0.7) / (Math.log(most) + 0.7);
+	(HEIGHT - 4) * (Math.log(n) + 0.7) / (Math.log(most) + 0.7);
 
 /* The lengths of bars @a to @b; the ends of the histogram are open. */
 function rangeOf(bars: Bar[], a: number, b: number): Range {
@@ -70,48 +69,47 @@ function Bars({ bars, range }: { bars: Bar[]; range: Range | null }) {
 		const h = height(bar.n, most);
 
 		return bar.n > 0 && <rect key={i} x={i * width}
-			y={HEIGHT - AXIS - h}
+			y={HEIGHT - h}
 			width={Math.max(width - (width > 4 ? 1 : 0), 0.5)}
 			height={h} class={inRange(bar, range) ?
 				"chosen" : ""} />;
 	})}</>;
 }
 
-/* A power of ten each: where in the bars, and its name. */
-function ticks(bars: Bar[]): { at: number; text: string }[] {
-	const width = WIDTH / bars.length, found = [];
-	const first = bars[0]!.least, last = bars[bars.length - 1]!.next;
+interface Tick {
+	at: number;		/* of the width, 0 to 1 */
+	text: string;
+	isQuantile?: boolean;
+}
 
-	for (let ns = 1; ns < last; ns *= 10) {
-		const i = bars.findIndex(bar => bar.next > ns);
-		const bar = bars[i];
+/* The powers of ten in the bars, and p99. */
+function ticks(bars: Bar[], lengths: Lengths): Tick[] {
+	const last = bars[bars.length - 1]!.next, found: Tick[] = [];
+	const p99 = quantile(lengths, 0.99);
+	const place = (ns: number) => {
+		const i = bars.findIndex(bar => bar.next > ns), bar = bars[i]!;
 
-		if (ns < first || !bar)
-			continue;
-		found.push({ text: formatNs(ns), at: (i + (ns - bar.least) /
-				     (bar.next - bar.least)) * width });
-	}
+		return (i + (ns - bar.least) / (bar.next - bar.least)) /
+		       bars.length;
+	};
+
+	for (let ns = 1; ns < last; ns *= 10)
+		if (ns >= bars[0]!.least)
+			found.push({ at: place(ns), text: formatNs(ns) });
+	if (p99 < last)
+		found.push({ at: place(p99), text: "p99",
+			     isQuantile: true });
 	return found;
 }
 
-function Axis({ bars, lengths }: { bars: Bar[]; lengths: Lengths }) {
-	const p99 = quantile(lengths, 0.99);
-	const width = WIDTH / bars.length;
-	const at = bars.findIndex(bar => bar.next > p99);
-
-	return <>
-		{ticks(bars).map(({ at: x, text }) => <g key={text}>
-			<line x1={x} x2={x} y1={0} y2={HEIGHT - AXIS}
-				class="tick" />
-			<text x={Math.min(x + 4, WIDTH - 60)}
-				y={HEIGHT - 6}>{text}</text>
-		</g>)}
-		{at >= 0 && <g>
-			<line x1={at * width} x2={at * width} y1={0}
-				y2={HEIGHT - AXIS} class="quantile" />
-			<text x={Math.max(at * width - 34, 0)} y={12}>p99</text>
-		</g>}
-	</>;
+/* Names are elements: the picture is stretched, and letters must not be. */
+function TickNames({ all }: { all: Tick[] }) {
+	return <div class="ticks" aria-hidden="true">
+		{all.map(({ at, text, isQuantile }) => <span key={text}
+			class={isQuantile ? "quantile" : ""}
+			style={{ left: `${100 * Math.min(at, 0.96)}%` }}>
+			{text}</span>)}
+	</div>;
 }
 
 /* The bar of a place on the page. */
@@ -147,7 +145,7 @@ export function Histogram({ lengths, range, label, onRange }:
 			  HistogramProps) {
 	const svg = useRef<SVGSVGElement>(null);
 	const [drag, setDrag] = useState<[number, number] | null>(null);
-	const bars = barsOf(lengths);
+	const bars = barsOf(lengths), marks = ticks(bars, lengths);
 	const shown = drag ? rangeOf(bars, ...drag) : range;
 	const [from, to] = ends(bars, shown);
 	const at = (event: PointerEvent) => barAt(svg.current!, event.clientX,
@@ -172,8 +170,12 @@ export function Histogram({ lengths, range, label, onRange }:
 				setDrag(null);
 			}}>
 			<Bars bars={bars} range={shown} />
-			<Axis bars={bars} lengths={lengths} />
+			{marks.map(({ at: x, text, isQuantile }) => <line
+				key={text} x1={x * WIDTH} x2={x * WIDTH}
+				y1={0} y2={HEIGHT} class={isQuantile ?
+					"quantile" : "tick"} />)}
 		</svg>
+		<TickNames all={marks} />
 		<figcaption>
 			<Slider label="from" value={from} bars={bars}
 				shown={formatNs(shown?.min || lengths.min)}
