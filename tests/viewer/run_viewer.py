@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: MIT
 """run_viewer.py TEST SEAM - tests of viewer/, by node, in a browser or without
 
-TEST is engine, flame, numbers, page or types.  A machine without the npm packages of
-viewer/package-lock.json skips them: './dev viewer' installs those.
+TEST is built, engine, flame, numbers, page or types.  A machine without the
+npm packages of viewer/package-lock.json skips them: './dev viewer' installs
+those.
 """
 import os
 import shutil
 import subprocess
 import sys
+import tempfile
 
 TEST, SEAM = sys.argv[1:3]
 VIEWER = os.path.join(os.environ["SEAM_SOURCE"], "viewer")
@@ -31,13 +33,26 @@ def types():
           "1 - the types of viewer/src agree")
 
 
+def built():
+    """The committed page is what the sources make."""
+    with tempfile.TemporaryDirectory() as folder:
+        page = os.path.join(folder, "page.html")
+        subprocess.run(["node", "build.mjs", page], cwd=VIEWER, check=True)
+        with open(page, "rb") as new, \
+                open(os.path.join(VIEWER, "page.html"), "rb") as committed:
+            is_same = new.read() == committed.read()
+    print("1..1")
+    print("ok" if is_same else "not ok",
+          "1 - viewer/page.html is built from viewer/src ('./dev viewer')")
+
+
 def main():
     if not shutil.which("node"):
         skip("node is not installed")
     if not os.path.isdir(os.path.join(VIEWER, "node_modules")):
         skip("viewer/node_modules is not there: run './dev viewer'")
-    if TEST == "types":
-        types()
+    if TEST in ("types", "built"):
+        {"types": types, "built": built}[TEST]()
         return
     if TEST == "page" and not CHROMIUM:
         skip("chromium is not installed")
