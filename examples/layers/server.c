@@ -14,6 +14,7 @@
  * examples/layers/demo builds and records it.
  */
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
@@ -31,15 +32,13 @@
 
 enum {
 	N_WORKERS = 2, N_BATCH = 3,
-	PAGE = 4096, N_RECORDS = 64,
+	PAGE = 4096, N_RECORDS = 16,		/* of the file */
 	ITEMS = 60, MANY_ITEMS = 200,		/* of an order, in Lua */
 	NEW_MEMORY = 16 << 20,
 	FLUSH_MS = 12, BATCH_MS = 4,
 };
 
-enum reason { LUA, LOCK, FAULTS, PREEMPT, N_REASONS, NONE };
-
-static const char *const names[] = { "lua", "lock", "faults", "preempt" };
+enum reason { LUA, LOCK, FAULTS, PREEMPT, RANDOM, NONE };
 
 /* The machine code of unsigned int checksum(const void *bytes, size_t n). */
 static const unsigned char checksum_code[] =
@@ -64,11 +63,11 @@ static struct worker workers[N_WORKERS];
 static pthread_mutex_t stock_lock = PTHREAD_MUTEX_INITIALIZER;
 static long stock[N_RECORDS];
 static sem_t flushes;
-static atomic_int is_flushing;
+static atomic_int n_flushes;
 static checksum_function *checksum;
-static FILE *records;
+static int records;		/* a file: this program */
 static int n_requests = 400, one_in = 40;
-static enum reason reason = N_REASONS;		/* at random */
+static enum reason reason;
 
 /* -- in the background -------------------------------------------------- */
 
@@ -76,9 +75,8 @@ static void *flush_stock(void *unused)
 {
 	while (!sem_wait(&flushes)) {
 		pthread_mutex_lock(&stock_lock);
-		is_flushing = 1;
+		n_flushes++;
 		usleep(FLUSH_MS * 1000);
-		is_flushing = 0;
 		pthread_mutex_unlock(&stock_lock);
 	}
 	return unused;
@@ -149,7 +147,7 @@ static unsigned int read_record(int id)
 {
 	char page[PAGE];
 
-	if (pread(fileno(records), page, PAGE, (off_t)PAGE * id) != PAGE)
+	if (pread(records, page, PAGE, (off_t)PAGE * id) != PAGE)
 		exit(1);
 	return checksum(page, PAGE);
 }
@@ -196,8 +194,10 @@ static void handle_request(struct worker *w, enum reason slow)
 /* A request that meets a flush is no slower to begin with. */
 static void await_flush(void)
 {
+	int before = n_flushes;
+
 	sem_post(&flushes);
-	while (!is_flushing)
+	while (n_flushes == before)
 		sched_yield();
 }
 
@@ -207,8 +207,8 @@ static void *work(void *of)
 
 	stay_on(w->cpu);
 	for (int i = 1; i <= n_requests; i++) {
-		enum reason slow = i % one_in ? NONE : reason == N_REASONS ?
-			(enum reason)(rand_r(&w->seed) % N_REASONS) : reason;
+		enum reason slow = i % one_in ? NONE : reason == RANDOM ?
+			(enum reason)(rand_r(&w->seed) % RANDOM) : reason;
 
 		if (slow == LOCK)
 			await_flush();
@@ -246,7 +246,7 @@ static void compile_checksum(void)
 	memcpy(&checksum, &p, sizeof(p));
 }
 
-static int start_worker(struct worker *w, int i, const char *rules)
+static int start_worker(struct worker *w, int i)
 {
 	pthread_t thread;
 
@@ -255,7 +255,7 @@ static int start_worker(struct worker *w, int i, const char *rules)
 	w->lua = luaL_newstate();
 	luaL_openlibs(w->lua);
 	lua_register(w->lua, "tax", tax);
-	if (luaL_dofile(w->lua, rules) || sem_init(&w->batch, 0, 0))
+	if (luaL_dofile(w->lua, "orders.lua") || sem_init(&w->batch, 0, 0))
 		return -1;
 	for (int k = 0; k < N_BATCH; k++)
 		if (pthread_create(&thread, NULL, run_batch, w))
@@ -265,26 +265,20 @@ static int start_worker(struct worker *w, int i, const char *rules)
 
 static int parse(int argc, char **argv)
 {
+	static const char *const words[] = { "lua", "lock", "faults", "preempt",
+					     "random", "none" };
 	const char *word = argc > 1 ? argv[1] : "random";
 
-	if (argc > 2)
-		n_requests = atoi(argv[2]);
-	if (argc > 3)
-		one_in = atoi(argv[3]);
-	if (!strcmp(word, "none"))
-		reason = NONE;
-	else if (strcmp(word, "random"))
-		for (reason = 0; reason < N_REASONS; reason++)
-			if (!strcmp(word, names[reason]))
-				break;
-	return reason == N_REASONS && strcmp(word, "random") ? -1 :
-	       one_in > 0 ? 0 : -1;
+	while (reason <= NONE && strcmp(word, words[reason]))
+		reason++;
+	n_requests = argc > 2 ? atoi(argv[2]) : n_requests;
+	one_in = argc > 3 ? atoi(argv[3]) : one_in;
+	return reason <= NONE && one_in > 0 ? 0 : -1;
 }
 
 int main(int argc, char **argv)
 {
 	pthread_t flusher;
-	static char page[PAGE];
 
 	if (parse(argc, argv)) {
 		fprintf(stderr, "usage: server [lua|lock|faults|preempt|"
@@ -292,15 +286,12 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	compile_checksum();
-	records = tmpfile();
-	for (int i = 0; i < N_RECORDS; i++)
-		fwrite(page, PAGE, 1, records);
-	fflush(records);
+	records = open("/proc/self/exe", O_RDONLY);
 	if (sem_init(&flushes, 0, 0) ||
 	    pthread_create(&flusher, NULL, flush_stock, NULL))
 		return 1;
 	for (int i = 0; i < N_WORKERS; i++)
-		if (start_worker(&workers[i], i, "orders.lua"))
+		if (start_worker(&workers[i], i))
 			return 1;
 	for (int i = 0; i < N_WORKERS; i++)
 		pthread_join(workers[i].thread, NULL);

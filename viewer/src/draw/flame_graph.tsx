@@ -12,7 +12,6 @@ import { LAYERS, NONE, type Profile } from "../profile";
 import type { Selection } from "../select";
 import { cut, formatPercent, formatWeight, plural, visible } from "../text";
 import type { Tree } from "../tree";
-import { matches } from "../views/table";
 import "./draw.css";
 import {
 	carried, focusChange, pointerClick, pointerLeave, pointerMove, pressKey,
@@ -22,6 +21,7 @@ import { drawFlame, fontOf, labelOf, ROW } from "./flame_draw";
 import { foundIn, layOut, rowsIn, siblings, type Layout }
 	from "./flame_layout";
 import { frameText, nodeName } from "./flame_text";
+import { foundFunctions } from "./found";
 import { labelsOf, widthIn, type Labels } from "./labels";
 import { useSurface, type Surface } from "./surface";
 import { hideTip } from "./tip_box";
@@ -43,14 +43,6 @@ function useZoom(tree: Tree): [Zoom, (next: Partial<Zoom>) => void] {
 			     carried(kept, tree), [kept, tree]);
 
 	return [zoom, next => setKept({ ...zoom, ...next })];
-}
-
-/* By function whether the search finds it; null: there is no search. */
-function useFound(profile: Profile, search: string): Uint8Array | null {
-	return useMemo(() => search === "" ? null :
-		Uint8Array.from({ length: profile.functions.n }, (_, func) =>
-			matches(profile, func, search) ? 1 : 0),
-		[profile, search]);
 }
 
 /* The width in CSS pixels, which decides how many frames are seen. */
@@ -81,7 +73,8 @@ function useControl(props: FlameGraphProps, layout: Layout, scale: number,
 		    zoom: Zoom, setZoom: FlameControl["setZoom"],
 		    elements: Elements): FlameControl {
 	const { profile, selection, icicle, onFunction } = props;
-	const found = useFound(profile, selection.search);
+	const found = useMemo(() => foundFunctions(profile,
+		selection.search), [profile, selection.search]);
 	const ref = useRef<FlameControl | null>(null);
 
 	ref.current ??= {

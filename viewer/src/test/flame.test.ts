@@ -8,6 +8,7 @@ import {
 } from "../draw/flame_layout";
 import { choose } from "../engine/chosen";
 import { treeByThread, treeOf } from "../engine/sums";
+import { emptyTree, linkTree } from "../engine/tree_nodes";
 import { NONE } from "../profile";
 import { ALL } from "../select";
 import type { Tree } from "../tree";
@@ -18,31 +19,17 @@ const EPSILON = 1e-6;		/* pixels: sums of doubles */
 
 /* A tree of @n nodes, each with a caller among those before. */
 function randomTree(n: number, seed: number, deep: number): Tree {
-	const random = randomOf(seed);
-	const column = () => new Uint32Array(n).fill(NONE);
-	const tree: Tree = {
-		n, unit: "ns", func: column(), thread: column(),
-		parent: column(), firstChild: column(), nextSibling: column(),
-		depth: new Uint16Array(n), self: new Float64Array(n),
-		total: new Float64Array(n), waiting: new Float64Array(n),
-		change: null, inlined: new Uint8Array(n),
-	};
+	const random = randomOf(seed), tree = emptyTree(n, "ns");
 
 	for (let i = 0; i < n; i++) {
-		tree.self[i] = tree.total[i] = random() < 0.3 ? 0 :
-			Math.floor(random() * 1000);
+		tree.self[i] = random() < 0.3 ? 0 : Math.floor(random() * 1000);
 		if (!i)
 			continue;
 		tree.func[i] = i;
 		tree.parent[i] = random() < deep ? i - 1 :
 				 Math.floor(random() * i);
-		tree.depth[i] = tree.depth[tree.parent[i]!]! + 1;
 	}
-	for (let i = n; i-- > 1;) {
-		tree.nextSibling[i] = tree.firstChild[tree.parent[i]!]!;
-		tree.firstChild[tree.parent[i]!] = i;
-		tree.total[tree.parent[i]!]! += tree.total[i]!;
-	}
+	linkTree(tree);
 	return tree;
 }
 

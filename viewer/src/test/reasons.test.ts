@@ -55,9 +55,10 @@ function run(cwd: string, args: string[]): void {
 async function record(reason: string): Promise<Profile> {
 	const recording = join(folder, "run.seam"), page = `${recording}.html`;
 
-	run(server!, ["record", "-F", "2000", "--trace", "--off-cpu", "-o",
-		recording, "--", ...isFirst ? first : [], "./server", reason,
-		"300"]);
+	/* Lua too where chrt is the command */
+	run(server!, ["record", "-F", "2000", "--trace", "--off-cpu",
+		"--layers=guest", "-o", recording, "--",
+		...isFirst ? first : [], "./server", reason, "300"]);
 	run(folder, ["view", "-o", page, recording]);
 	const text = /class="recording">([^<]*)</.exec(
 		readFileSync(page, "utf8"))![1]!;
