@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """run_viewer.py TEST SEAM - tests of viewer/, by node, in a browser or without
 
-TEST is engine, numbers, page or types.  A machine without the npm packages of
+TEST is engine, draw, numbers, page or types.  A machine without the npm packages of
 viewer/package-lock.json skips them: './dev viewer' installs those.
 """
 import os
