@@ -129,7 +129,7 @@ static void serve_archive(struct seam_ipc *ipc, void *context)
 struct unpacking {
 	char root[PATH_MAX];		/* the temporary folder */
 	int folder;			/* the same */
-	char name[NAME_MAX + 1];	/* the recording's, in it; "": none yet */
+	char name[NAME_MAX + 1];	/* the recording's; "": none yet */
 	int file;			/* that is written; -1: none */
 	uint64_t n_bytes, max_bytes;
 	size_t n_files, n_folders;
@@ -146,7 +146,7 @@ static int check_name(struct unpacking *u, const char *path,
 		size_t n = strcspn(at, "/");
 
 		why = n == 0 ? "begins with '/' or has '//'" :
-		      at[0] == '.' ? "has a name that begins with a dot" :
+		      at[0] == '.' ? "has a part that begins with a dot" :
 		      n > NAME_MAX || level == MAX_LEVELS ? "is too long" :
 		      NULL;
 		if (!why && level == 0 && !*u->name)

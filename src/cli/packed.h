@@ -2,16 +2,16 @@
 /*
  * packed.h - open a recording that 'seam pack' made: NAME.seam.zst
  *
- * The archive is unpacked into a folder of this user's below $TMPDIR (/var/tmp),
- * which is removed when the program ends, however it ends: by a process that
- * waits for that.
+ * The archive is unpacked into a folder of this user's below $TMPDIR
+ * (/var/tmp), which is removed when the program ends, however it ends: by a
+ * process that waits for that.
  *
  * An archive may be anybody's.  A process without rights reads it
  * (symbol/sandbox/sandbox.h) and sends names and bytes; this process writes
- * them to new files.  A name is NAME/FILE or NAME/FOLDER/FILE without "..", of a
- * regular file, NAME the same in all; anything else refuses the archive, as do
- * more than SEAM_PACKED_FILES files, or bytes out of proportion to the
- * archive's.
+ * them to new files.  A name is NAME/FILE or NAME/FOLDER/FILE, of a regular
+ * file, no part begins with a dot, and NAME is the same in all.  An archive
+ * with any other entry is refused, as is one of more than SEAM_PACKED_FILES
+ * files, or of bytes out of proportion to its size.
  */
 #pragma once
 

@@ -64,13 +64,15 @@ static int load_library(struct seam_err *err)
 
 /* -- requests ------------------------------------------------------------- */
 
-/* In a time that does not depend on where they differ. */
+/* In a time that depends on the lengths only. */
 static bool is_equal(const char *a, const char *b)
 {
 	size_t n = strlen(a);
-	unsigned char differs = n != strlen(b);
+	unsigned char differs = 0;
 
-	for (size_t i = 0; !differs && i < n; i++)
+	if (strlen(b) != n)
+		return false;
+	for (size_t i = 0; i < n; i++)
 		differs |= (unsigned char)(a[i] ^ b[i]);
 	return !differs;
 }

@@ -3,8 +3,8 @@
  * page_server.h - serve one page to the user's browser
  *
  * On 127.0.0.1, at a port that the kernel chooses, below a path of 128 random
- * bits.  Other users of the machine can connect, but do not know the path: it is
- * in no command line.  Requests for another host are refused, because a name
+ * bits.  Other users of the machine can connect, but do not know the path: it
+ * is in no command line.  Requests for another host are refused, because a name
  * of an attacker's domain may lead to 127.0.0.1 too (DNS rebinding).
  */
 #pragma once

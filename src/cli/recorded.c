@@ -18,7 +18,7 @@ static const char *contradiction(const struct seam_target_args *a,
 	bool has_processes = a->pids || a->tids || a->user;
 
 	if (!o->command && !has_processes && !a->cpus && !o->system_wide)
-		return "nothing to record: give a COMMAND, processes (-p) or "
+		return "nothing is selected: give a COMMAND, processes (-p) or "
 		       "the whole system (-a)";
 	if (o->system_wide && has_processes)
 		return "-a cannot be combined with -p, -t and --uid";

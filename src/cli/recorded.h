@@ -21,14 +21,14 @@ struct seam_target_args {
 		    .detail = "Several with commas. It ends with the last " \
 		    "of them or with Ctrl-C. With a COMMAND, such as "	\
 		    "'sleep 10', it ends when COMMAND does; COMMAND itself " \
-		    "is not counted.")
+		    "is left out.")
 
 #define SEAM_TARGET_OPTIONS(type, member, options)			\
 	SEAM_PID_OPTION(type, member),					\
 	SEAM_OPTION(type, member.user, STRING, 'u', "uid", "USER",	\
 		    "running processes of a user, with their children",	\
-		    .detail = "A name or a number. Those whose effective user " \
-		    "id it is at the start. Where the kernel does not permit " \
+		    .detail = "A name or a number. Those whose effective " \
+		    "user id it is at the start. Where the kernel does not permit " \
 		    "one of them, a message has how many are left out."), \
 	SEAM_OPTION(type, options.system_wide, FLAG, 'a', "all-cpus", NULL, \
 		    "the whole system; with a COMMAND, until it ends"),	\

@@ -48,6 +48,7 @@ struct seam_exporter {
 	const char *name;
 	enum seam_exporter_needs needs;
 	seam_export_fn *write;
+	bool is_binary;		/* nothing for a terminal */
 };
 
 /*
@@ -121,45 +122,47 @@ seam_export_fn seam_write_xray_yaml;
 seam_export_fn seam_write_xray_log;
 
 /*
- * The table: name, needs, writer, help.  A macro, because the table of options
+ * The table: name, needs, writer, is_binary, help.  A macro, because the table of options
  * is constant too, and takes the choices and the help of --to from here.
  */
 #define SEAM_EXPORTERS(ROW)						\
-	ROW("folded", SEAM_NEEDS_STACKS, seam_write_folded,		\
+	ROW("folded", SEAM_NEEDS_STACKS, seam_write_folded, false,	\
 	    "Folded has a line for each stack: thread name (or what "	\
 	    "--by selects), frames from the root to the leaf, separated " \
 	    "by semicolons, and a count. A suffix of a frame's name is " \
 	    "its layer: _[k] for the kernel, _[j] for JIT code, _[g] for a "\
 	    "guest, _[i] for an inlined function. ")			\
-	ROW("sysprof", SEAM_NEEDS_STACKS, seam_write_sysprof,		\
+	ROW("sysprof", SEAM_NEEDS_STACKS, seam_write_sysprof, true,	\
 	    "Sysprof is a stream of LuaJIT's profiler: of such a stream, " \
 	    "a copy in its newest version; of other recordings the samples " \
 	    "of a LuaJIT, without what a stream cannot hold, which is " \
 	    "counted. Five formats have the whole selected profile, all " \
 	    "its events, and calls and waits: ")			\
-	ROW("pprof", SEAM_NEEDS_PROFILE, seam_write_pprof,		\
+	ROW("pprof", SEAM_NEEDS_PROFILE, seam_write_pprof, true,	\
 	    "pprof is for 'go tool pprof': stacks of each thread, added " \
 	    "up; ")							\
-	ROW("firefox", SEAM_NEEDS_PROFILE, seam_write_firefox,		\
+	ROW("firefox", SEAM_NEEDS_PROFILE, seam_write_firefox, false,	\
 	    "firefox for profiler.firefox.com, ")			\
-	ROW("speedscope", SEAM_NEEDS_PROFILE, seam_write_speedscope,	\
+	ROW("speedscope", SEAM_NEEDS_PROFILE,				\
+	    seam_write_speedscope, false,				\
 	    "speedscope for speedscope.app, ")				\
-	ROW("page", SEAM_NEEDS_PROFILE, seam_write_page,		\
+	ROW("page", SEAM_NEEDS_PROFILE, seam_write_page, false,	\
 	    "page for a browser alone, as 'seam view -o' writes it, but "	\
 	    "without machine code, ")					\
-	ROW("perfetto", SEAM_NEEDS_PROFILE, seam_write_perfetto,	\
+	ROW("perfetto", SEAM_NEEDS_PROFILE, seam_write_perfetto, true,	\
 	    "perfetto for ui.perfetto.dev, for many calls a tenth of "	\
 	    "trace-json. The other formats take XRay logs, one or "	\
 	    "several of a program, and keep every event: ")		\
-	ROW("trace-json", SEAM_NEEDS_LOGS, seam_write_trace_json,	\
+	ROW("trace-json", SEAM_NEEDS_LOGS,				\
+	    seam_write_trace_json, false,				\
 	    "trace-json is for chrome://tracing and ui.perfetto.dev, ")	\
-	ROW("xray-yaml", SEAM_NEEDS_LOGS, seam_write_xray_yaml,		\
+	ROW("xray-yaml", SEAM_NEEDS_LOGS, seam_write_xray_yaml, false,	\
 	    "xray-yaml for llvm-xray, ")				\
-	ROW("xray", SEAM_NEEDS_LOGS, seam_write_xray_log,		\
+	ROW("xray", SEAM_NEEDS_LOGS, seam_write_xray_log, true,		\
 	    "xray is one log of version 5.")
 
-#define SEAM_EXPORTER_CHOICE(name, needs, write, help) "|" name
-#define SEAM_EXPORTER_HELP(name, needs, write, help) help
+#define SEAM_EXPORTER_CHOICE(name, needs, write, is_binary, help) "|" name
+#define SEAM_EXPORTER_HELP(name, needs, write, is_binary, help) help
 
 /* "folded|trace-json|...", and the help of all. */
 #define SEAM_EXPORTER_CHOICES (&SEAM_EXPORTERS(SEAM_EXPORTER_CHOICE)[1])

@@ -2,7 +2,8 @@
 /* exporters.c - the formats of 'seam convert'; see exporter.h */
 #include "export/exporter.h"
 
-#define EXPORTER(name, needs, write, help) { name, needs, write },
+#define EXPORTER(name, needs, write, is_binary, help)			\
+	{ name, needs, write, is_binary },
 
 static const struct seam_exporter exporters[] = { SEAM_EXPORTERS(EXPORTER) };
 

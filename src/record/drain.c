@@ -633,6 +633,16 @@ static size_t end_ring(struct seam_drain *d, size_t n,
 	return n;
 }
 
+/* A stack of a switch: the wait that follows needs no other. */
+static void take_stack(struct seam_drain *d, uint32_t event,
+		       const uint8_t *record)
+{
+	if (d->sources->events[event].is_switch_stack)
+		seam_blocked_stacks_sample(&d->session->blocked,
+					   u32_of(record, d->tid_pos),
+					   u32_of(record, d->tid_pos + 4));
+}
+
 /* Take a SWITCH record. */
 static void take_switch(struct seam_drain *d, const uint8_t *record,
 			const struct seam_ring_header *header)
@@ -679,6 +689,7 @@ static size_t gather_unwound(struct seam_drain *d)
 	struct seam_merge_ring *from;
 	size_t n = 0, max = 0, pos;
 	const void *record;
+	uint32_t event;
 
 	peek_in_order(d);
 	seam_live_stacks_begin_round(d->stacks, d->is_last);
@@ -694,12 +705,14 @@ static size_t gather_unwound(struct seam_drain *d)
 			continue;
 		record = seam_ring_bytes(&from->span, pos, header.size,
 					 d->scratch);
-		if (header.type == PERF_RECORD_SAMPLE)
-			seam_live_stacks_sample(d->stacks,
-				event_of(d, u64_at(&from->span,
-						   pos + d->id_pos)), record);
-		else
+		if (header.type == PERF_RECORD_SAMPLE) {
+			event = event_of(d, u64_at(&from->span,
+						   pos + d->id_pos));
+			seam_live_stacks_sample(d->stacks, event, record);
+			take_stack(d, event, record);
+		} else {
 			seam_live_stacks_copy(d->stacks, record);
+		}
 		if (header.type == PERF_RECORD_SWITCH ||
 		    header.type == PERF_RECORD_SWITCH_CPU_WIDE)
 			take_switch(d, record, &header);

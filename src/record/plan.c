@@ -562,7 +562,8 @@ static int add_switch_stack(struct seam_session *s, struct seam_err *err)
 {
 	struct seam_event *event;
 
-	if (!s->options->off_cpu.is_used || !may_sample_kernel())
+	if (!s->options->off_cpu.is_used || !may_sample_kernel() ||
+	    s->options->call_graph == SEAM_CALL_GRAPH_NONE)
 		return 0;
 	event = seam_event_list_push(&s->events);
 	if (!event)
@@ -649,11 +650,6 @@ static int list_events(struct seam_session *s, const char *fallback,
 	return r;
 }
 
-static bool attaches(const struct seam_record_options *o)
-{
-	return o->pids.n || o->tids.n || o->by_user;
-}
-
 /*
  * Add the events whose samples programs write, and the side-band's event, last
  * as in files of perf.
@@ -681,15 +677,9 @@ static int add_own_events(struct seam_session *s, struct seam_err *err)
 		event->has_names = service->has_names;
 		service->event_id = event->program_id;
 	}
-	/*
-	 * With that right stacks are recorded at the switch: all but those of
-	 * threads that wait already.  Drained for a history, which is in the
-	 * order of time.
-	 */
-	s->blocked.only_attached = may_sample_kernel();
-	if (REGISTERS && o->off_cpu.is_used &&
-	    (!s->blocked.only_attached || attaches(o) || o->delay_ms ||
-	     o->overwrite)) {
+	/* with that right most stacks are recorded at the switch */
+	s->blocked.has_samples = may_sample_kernel();
+	if (REGISTERS && o->off_cpu.is_used) {
 		event = seam_event_list_push(&s->events);
 		if (!event)
 			return seam_err_no_memory(err);
@@ -724,6 +714,11 @@ static int add_own_events(struct seam_session *s, struct seam_err *err)
 	/* perf's unwinders read .eh_frame by mappings that are not code */
 	event->attr.mmap_data = o->data_addresses || keeps_copies;
 	return 0;
+}
+
+static bool attaches(const struct seam_record_options *o)
+{
+	return o->pids.n || o->tids.n || o->by_user;
 }
 
 bool seam_plan_is_system_wide(const struct seam_record_options *o)

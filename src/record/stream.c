@@ -85,6 +85,13 @@ static void note(void *context, bool verbose, const char *text)
 	s->is_due = true;
 }
 
+static void put_id(struct sender *s, uint64_t id, uint32_t event)
+{
+	const struct seam_stream_id message = { id, event };
+
+	put(s, SEAM_STREAM_ID, &message, sizeof(message));
+}
+
 static int begin(struct seam_sink *sink, const struct seam_sources *sources,
 		 pid_t command, struct seam_err *err)
 {
@@ -102,13 +109,12 @@ static int begin(struct seam_sink *sink, const struct seam_sources *sources,
 			 sources->events[i].name);
 		put(s, SEAM_STREAM_EVENT, &event, sizeof(event));
 	}
-	for (size_t i = 0; i < sources->list.n; i++) {
-		const struct seam_stream_id id = {
-			sources->list.items[i].id, sources->list.items[i].event,
-		};
-
-		put(s, SEAM_STREAM_ID, &id, sizeof(id));
-	}
+	for (size_t i = 0; i < sources->list.n; i++)
+		put_id(s, sources->list.items[i].id,
+		       sources->list.items[i].event);
+	for (size_t i = 0; i < sources->n_events; i++)
+		if (sources->events[i].origin == SEAM_EVENT_OF_PROGRAM)
+			put_id(s, sources->events[i].program_id, (uint32_t)i);
 	sink->due_ns = seam_clock_ns() + s->interval_ns;
 	return s->is_broken ? seam_err_no_memory(err) : 0;
 }

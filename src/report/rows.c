@@ -309,6 +309,44 @@ void seam_rows_filter(struct seam_rows *table, const char *text)
 	table->n = kept;
 }
 
+/* -- two tables --------------------------------------------------------- */
+
+const struct seam_row *seam_rows_same(const struct seam_rows *table,
+				      const struct seam_rows *of,
+				      const struct seam_row *row)
+{
+	for (size_t i = 0; i < table->n; i++) {
+		const struct seam_row *other = &table->items[i];
+		bool has_code = other->code != SEAM_NONE;
+
+		if (has_code == (row->code != SEAM_NONE) &&
+		    (!has_code || memcmp(&table->codes.items[other->code],
+					 &of->codes.items[row->code],
+					 sizeof(*of->codes.items)) == 0) &&
+		    (!of->groups.n ||
+		     memcmp(&table->groups.items[other->group],
+			    &of->groups.items[row->group],
+			    sizeof(*of->groups.items)) == 0))
+			return other;
+	}
+	return NULL;
+}
+
+bool seam_rows_make_off(struct seam_rows *table,
+			const struct seam_selected *selected, uint32_t event,
+			uint32_t by)
+{
+	const struct seam_profile *p = selected->profile;
+
+	*table = (struct seam_rows) { 0 };
+	for (uint32_t i = 0; i < p->events.n; i++)
+		if (!p->events.items[event].is_wait &&
+		    p->events.items[i].is_wait &&
+		    !p->events.items[i].is_preempted)
+			return seam_rows_make(table, selected, i, by) == 0;
+	return false;
+}
+
 /* -- keys --------------------------------------------------------------- */
 
 static const char *const names[] = {

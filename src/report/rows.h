@@ -144,6 +144,23 @@ const char *seam_row_text(const struct seam_rows *table,
 const char *seam_row_module(const struct seam_rows *table,
 			    const struct seam_row *row);
 
+/*
+ * The row of @table for the same code and samples as @row of @of, a table by the
+ * same keys; NULL: none.  Cost: all rows of @table.
+ */
+const struct seam_row *seam_rows_same(const struct seam_rows *table,
+				      const struct seam_rows *of,
+				      const struct seam_row *row);
+
+/*
+ * Rows like those of a table of event @event, of the time that threads were
+ * blocked: of the event of waits, where there is one and @event is no wait.
+ * False: there is none, or no memory.  seam_rows_fini() is valid after both.
+ */
+bool seam_rows_make_off(struct seam_rows *table,
+			const struct seam_selected *selected, uint32_t event,
+			uint32_t by);
+
 /* The layer of a row that has a function; SEAM_N_LAYERS for others. */
 enum seam_layer seam_row_layer(const struct seam_rows *table,
 			       const struct seam_row *row);

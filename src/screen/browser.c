@@ -68,6 +68,8 @@ struct seam_browser {
 	struct seam_selected selected;
 	bool has_selected;
 	struct seam_rows rows;
+	struct seam_rows off;		/* blocked time; see has_off */
+	bool has_off;
 	struct text_lines callers;	/* below the row that is expanded */
 	uint32_t expanded;		/* function; SEAM_NONE: none */
 	char *focus;			/* function of a tree or of code */
@@ -150,6 +152,9 @@ static void forget_rows(struct seam_browser *b)
 {
 	seam_rows_fini(&b->rows);
 	b->rows = (struct seam_rows) { 0 };
+	seam_rows_fini(&b->off);
+	b->off = (struct seam_rows) { 0 };
+	b->has_off = false;
 	if (b->has_selected)
 		seam_selected_fini(&b->selected);
 	b->has_selected = false;
@@ -276,6 +281,15 @@ static uint32_t function_id(const struct seam_browser *b, size_t i)
 	       b->rows.codes.items[row->code].function;
 }
 
+/* How long threads were blocked in what row @row is of. */
+static uint64_t off_ns(const struct seam_browser *b, const struct seam_row *row)
+{
+	const struct seam_row *off = !b->has_off ? NULL :
+				     seam_rows_same(&b->off, &b->rows, row);
+
+	return off ? off->weight : 0;
+}
+
 /* Which row is line @line of the table, and whether it is one of callers. */
 static size_t row_of_line(const struct seam_browser *b, size_t line,
 			  size_t *caller)
@@ -349,7 +363,7 @@ static void add_help(struct seam_browser *b)
 	};
 
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(keys); i++)
-		if (!b->is_live || keys[i][0] != 'z')
+		if (!b->is_live || !strchr("az", keys[i][0]))
 			add_line(&b->text, "  %s", keys[i]);
 	if (!b->is_live)
 		return;
@@ -418,10 +432,12 @@ static void remake(struct seam_browser *b)
 		b->event = 0;
 	if (seam_rows_make(&b->rows, &b->selected, b->event, b->by))
 		return;
+	b->has_off = seam_rows_make_off(&b->off, &b->selected, b->event, b->by);
 	if (b->filter[0])
 		seam_rows_filter(&b->rows, b->filter);
 	seam_rows_sort(&b->rows, b->sort, true);
-	while (b->rows.n && !b->rows.items[b->rows.n - 1].samples)
+	while (b->rows.n && !b->rows.items[b->rows.n - 1].samples &&
+	       !off_ns(b, &b->rows.items[b->rows.n - 1]))
 		b->rows.n--;
 	expand(b);
 	make_text(b);
@@ -453,6 +469,12 @@ static void put_text(int y, int x, int width, const char *text)
 	mvaddwstr(y, x, wide);
 }
 
+/* Where names begin, after the numbers. */
+static int name_column(const struct seam_browser *b)
+{
+	return b->has_off ? 42 : 31;
+}
+
 static void draw_row(struct seam_browser *b, int y, size_t i)
 {
 	const struct seam_row *row = &b->rows.items[i];
@@ -460,7 +482,7 @@ static void draw_row(struct seam_browser *b, int y, size_t i)
 	char self[SEAM_NUMBER], total[SEAM_NUMBER], n[SEAM_NUMBER];
 	char text[SEAM_ROW_TEXT], safe[1024];
 	const char *path = seam_row_module(&b->rows, row);
-	int module = COLS > 90 ? COLS - 26 : COLS;
+	int module = COLS > 90 ? COLS - 26 : COLS, x = name_column(b);
 	size_t size = 0;
 	int id = -1;
 
@@ -472,16 +494,22 @@ static void draw_row(struct seam_browser *b, int y, size_t i)
 		 share(b, total, row->weight, row->samples),
 		 seam_format_count(n, row->samples));
 	put_text(y, 0, COLS, text);
+	if (b->has_off) {
+		snprintf(text, sizeof(text), "%9.1f",
+			 (double)off_ns(b, row) / 1e6);
+		put_text(y, x - 11, COLS - x + 11, text);
+	}
 	if (id >= 0) {
 		snprintf(text, sizeof(text), "%6d  ", id);
-		put_text(y, 31, COLS - 31, text);
+		put_text(y, x, COLS - x, text);
+		x += 8;
 	}
 	seam_text_copy(safe, sizeof(safe),
 		       seam_row_text(&b->rows, row, b->by, text),
 		       SEAM_TEXT_TERMINAL);
 	if (layer < SEAM_N_LAYERS)
 		attron(COLOR_PAIR((short)layer + 1));
-	put_text(y, id >= 0 ? 39 : 31, module - (id >= 0 ? 40 : 32), safe);
+	put_text(y, x, module - x - 1, safe);
 	if (layer < SEAM_N_LAYERS)
 		attroff(COLOR_PAIR((short)layer + 1));
 	if (b->by != SEAM_BY_SYMBOL || !*path)
@@ -505,7 +533,7 @@ static void draw_line(struct seam_browser *b, int y, size_t line)
 		if (caller == SIZE_MAX)
 			draw_row(b, y, row);
 		else
-			put_text(y, 31, COLS - 31,
+			put_text(y, name_column(b), COLS - name_column(b),
 				 b->callers.lines.items[caller]);
 	}
 	if (line == b->at) {
@@ -531,18 +559,17 @@ static void draw_status(const struct seam_browser *b)
 	static const char *const views[] = {
 		"", "callers of", "callees of", "code of", "keys",
 	};
-	char text[1024], by[SEAM_BY_NAMES], focus[256] = "";
+	char text[1024], safe[1024], by[SEAM_BY_NAMES];
 
-	if (b->focus)
-		seam_text_copy(focus, sizeof(focus), b->focus,
-			       SEAM_TEXT_TERMINAL);
 	if (b->view == VIEW_TABLE)
 		snprintf(text, sizeof(text), "by %s, sorted by %s",
 			 seam_by_names(b->by, by),
 			 b->sort == SEAM_SORT_SELF ? "self" : "total");
+	else if (b->view == VIEW_HELP)
+		snprintf(text, sizeof(text), "%s", views[b->view]);
 	else
-		snprintf(text, sizeof(text), "%s %s", views[b->view],
-			 b->view == VIEW_HELP ? "" : focus);
+		snprintf(text, sizeof(text), "%s %.256s", views[b->view],
+			 b->focus ? b->focus : "");
 	if (b->profile && n_sampled(b) > 1)
 		snprintf(text + strlen(text), sizeof(text) - strlen(text),
 			 "; event %s", seam_profile_text(b->profile,
@@ -557,7 +584,8 @@ static void draw_status(const struct seam_browser *b)
 		snprintf(text + strlen(text), sizeof(text) - strlen(text),
 			 "; %s%s", b->all ? "all so far" : "last interval",
 			 b->is_paused ? "; PAUSED" : "");
-	put_text(2, 0, COLS, text);
+	put_text(2, 0, COLS, seam_text_copy(safe, sizeof(safe), text,
+					    SEAM_TEXT_TERMINAL));
 }
 
 static void draw_foot(const struct seam_browser *b)
@@ -568,7 +596,7 @@ static void draw_foot(const struct seam_browser *b)
 		 b->prompt == PROMPT_SEARCH ? "rows with: " :
 		 b->prompt == PROMPT_TIME ? "time (A,B): " :
 		 b->is_live ? "Enter callers  c d trees  s sort  t threads  "
-			      "/ search  Space pause  h help  q end" :
+			      "/ find  Space pause  h help  q end" :
 			      "Enter callers  c d trees  a code  s sort  "
 			      "t threads  / search  z time  h help  q end",
 		 b->prompt ? b->typed : "");
@@ -580,6 +608,7 @@ static void draw_foot(const struct seam_browser *b)
 static void draw(struct seam_browser *b)
 {
 	size_t n = n_lines(b), room;
+	char text[128];
 
 	erase();
 	room = LINES > HEAD_LINES + FOOT_LINES ?
@@ -598,10 +627,11 @@ static void draw(struct seam_browser *b)
 	draw_status(b);
 	if (b->view == VIEW_TABLE) {
 		attron(A_UNDERLINE);
-		put_text(3, 0, COLS, b->by == SEAM_BY_THREAD ||
-			 b->by == SEAM_BY_PROCESS ?
-			 "    SELF     TOTAL    SAMPLES      ID  NAME" :
-			 "    SELF     TOTAL    SAMPLES  NAME");
+		snprintf(text, sizeof(text), "%8s  %8s  %9s  %s%sNAME", "SELF",
+			 "TOTAL", "SAMPLES", b->has_off ? "  OFF, ms  " : "",
+			 b->by == SEAM_BY_THREAD || b->by == SEAM_BY_PROCESS ?
+			 "    ID  " : "");
+		put_text(3, 0, COLS, text);
 		attroff(A_UNDERLINE);
 	}
 	if (b->problem[0])

@@ -135,16 +135,16 @@ const struct seam_count_row seam_count_rows[SEAM_N_COUNTS] = {
 	NUMBER(OFF_CPU_MIN_NS, "off_cpu", "min_ns"),
 	NUMBER(OFF_CPU_FROM_NS, "off_cpu", "from_ns"),
 	ROW(OFF_CPU_SPENT, "off_cpu", "limited",
-	    .line = "time* stacks of waits were left out: more than 5000 "
-		"waits a second on a CPU"),
+	    .line = "time* stacks were not recorded at switches, but read "
+		"in long waits: more than 2000 waits a second on a CPU"),
 	NUMBER(OFF_CPU_READ, "off_cpu", "read"),
 	NUMBER(OFF_CPU_RAN, "off_cpu", "ran"),
 	ROW(OFF_CPU_OVER_RATE, "off_cpu", "over_rate",
 	    .line = "wait* not read: more than 4000 a second"),
 	ROW(OFF_CPU_REFUSED, "off_cpu", "refused",
-	    .line = "thread* whose waits have no stack: the kernel lets this "
-		"user not read them (another user's, not dumpable, "
-		"kernel.yama.ptrace_scope, or without CONFIG_SCHED_INFO)"),
+	    .line = "thread* whose waits may not be read for a stack: of "
+		"another user, not dumpable, by kernel.yama.ptrace_scope, or "
+		"without CONFIG_SCHED_INFO"),
 
 	NUMBER(KEPT_FILES, "kept", "files"),
 	NUMBER(KEPT_FILE_BYTES, "kept", "file_bytes"),

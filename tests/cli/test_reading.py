@@ -622,7 +622,7 @@ def _():
             return f"{words}: {ours.stderr}"
     for words, wanted in (
             (["script"], "seam dump"), (["list"], "seam doctor"),
-            (["top"], "nothing to sample"),
+            (["top"], "nothing is selected"),
             (["archive"], "copy it"), (["report", "-F", "overhead"], "--by"),
             (["report", "-n", "--stdio"], "always shown"),
             (["report", "-n", name], "always shown"),

@@ -10,8 +10,7 @@ import sys
 
 import tap
 from record_lib import (FOLDER, IS_ROOT, NOBODY, SEAM, as_nobody, check, equal,
-                        perf, record, recorded, refused, run, run_tests, running,
-                        seam)
+                        perf, record, refused, run, run_tests, running)
 
 
 def cgroup_root():
@@ -60,10 +59,17 @@ def wait_until_up(*processes):
 
 
 def rows(path, by, event="cpu-clock"):
-    text = json.loads(seam("report", "--json", "--by", by, "--event", event,
-                           path))
+    text = json.loads(run(SEAM, "report", "--json", "--by", by, "--event",
+                          event, path).stdout)
     return {tuple(row[key] for key in by.split(",")): row["self"]
             for row in text["rows"]}
+
+
+def recorded_here(*words):
+    """Others of a machine may cost records, which status 3 says."""
+    result = record(*words)
+    check(result.returncode in (0, 3), result.stderr)
+    return result
 
 
 def test_only_threads_of_the_cgroup_and_below_are_sampled():
@@ -75,10 +81,10 @@ def test_only_threads_of_the_cgroup_and_below_are_sampled():
             spinning_in(below, "two") as b, spinning_in(out, "three") as c:
         wait_until_up(a, b, c)
         name = inside.removeprefix(cgroup_root())
-        recorded("-a", "-e", "cpu-clock", "-G", name, "-o", "g.seam",
+        recorded_here("-a", "-e", "cpu-clock", "-G", name, "-o", "g.seam",
                  "--duration", "0.5")
         equal(set(rows("g.seam", "comm")), {("one",), ("two",)})
-        recorded("-a", "-e", "cpu-clock", "-o", "all.seam", "--duration", "0.5")
+        recorded_here("-a", "-e", "cpu-clock", "-o", "all.seam", "--duration", "0.5")
         check(("three",) in rows("all.seam", "comm"), "not without -G")
 
 
@@ -90,7 +96,7 @@ def test_each_sample_and_each_wait_has_its_cgroup():
             spinning_in(inside, "one") as a, spinning_in(out, "two") as b:
         wait_until_up(a, b)
         name = top.removeprefix(cgroup_root())
-        recorded("-a", "-e", "cpu-clock", "--cgroups", "--off-cpu", "-G", name,
+        recorded_here("-a", "-e", "cpu-clock", "--cgroups", "--off-cpu", "-G", name,
                  "-o", "c.seam", "--duration", "0.5")
         text = perf("report", "-i", "c.seam/data", "--stdio", "-n", "-F",
                     "sample", "--sort", "cgroup,comm", "-g", "none",
@@ -119,8 +125,8 @@ def test_cgroups_that_are_none_are_refused():
 
 def pids_of(path):
     return {row["id"] if "id" in row else row["pid"]
-            for row in json.loads(seam("report", "--json", "--by", "process",
-                                       path))["rows"]}
+            for row in json.loads(run(SEAM, "report", "--json", "--by",
+                                      "process", path).stdout)["rows"]}
 
 
 def test_only_processes_of_the_user_are_recorded():
@@ -128,11 +134,11 @@ def test_only_processes_of_the_user_are_recorded():
             running("sh", "-c", "./spin 99999999999; true",
                     preexec_fn=as_nobody, start_new_session=True) as other:
         uid = NOBODY if IS_ROOT else os.getuid()
-        result = recorded("-e", "cpu-clock", "--uid", str(uid), "-o", "u.seam",
+        result = recorded_here("-e", "cpu-clock", "--uid", str(uid), "-o", "u.seam",
                           "--duration", "0.5")
         name = run("id", "-nu", str(uid)).stdout.strip()
         if name:
-            recorded("-e", "cpu-clock", "--uid", name, "-o", "n.seam", "--",
+            recorded_here("-e", "cpu-clock", "--uid", name, "-o", "n.seam", "--",
                      "sleep", "0.5")
         check("samples in" in result.stderr, result.stderr)
         with open(f"/proc/{other.pid}/task/{other.pid}/children",
@@ -151,7 +157,7 @@ def test_the_recording_of_a_user_ends_with_the_last_process():
         return
     with running("sh", "-c", "./spin 10000000; ./spin 20000000",
                  preexec_fn=as_nobody):
-        result = recorded("-e", "cpu-clock", "-u", str(NOBODY), "-o", "e.seam")
+        result = recorded_here("-e", "cpu-clock", "-u", str(NOBODY), "-o", "e.seam")
     check("samples in" in result.stderr, result.stderr)
 
 

@@ -56,6 +56,28 @@ int main(void)
 }
 """
 
+# A hundred waits, and how long they were by its clock.
+NAPS_C = r"""
+#include <stdio.h>
+#include <time.h>
+static double now(void)
+{ struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t);
+  return t.tv_sec + t.tv_nsec / 1e9; }
+__attribute__((noinline)) double waiting_here(void)
+{
+	struct timespec nap = { 0, 20000000 };
+	double begin = now();
+	nanosleep(&nap, 0);
+	return now() - begin;
+}
+int main(void)
+{
+	double sum = 0;
+	for (int i = 0; i < 100; i++) sum += waiting_here();
+	printf("%.9f\n", sum);
+	return 0;
+}
+"""
 # Two pieces of code, 0.6 s each, which it names one after the other: in a perf
 # map, or ("dump") in a jitdump that it announces by its marker.
 COMPILES_C = r"""
@@ -238,13 +260,38 @@ def test_a_process_that_does_nothing_is_idle():
     check("idle" in text and "0 samples" in text, text)
 
 
+def check_waits(prepare=None):
+    by_thread, told = top("--off-cpu", "--by", "thread", "./naps",
+                          prepare=prepare)
+    own = float(told) * 1e9
+    off = sum(row["off_ns"] for one in by_thread for row in one["rows"]
+              if row["thread"] == "naps")
+    check(abs(off - own) <= 0.02 * own, f"off {off}, by its clock {own}")
+    by_symbol, told = top("--off-cpu", "./naps", prepare=prepare)
+    own = float(told) * 1e9
+    off = sum(row["off_ns"] for one in by_symbol for row in one["rows"]
+              if row["symbol"] == "waiting_here")
+    check(0.8 * own <= off <= 1.02 * own, f"off {off}, by its clock {own}")
+
+
+def test_waits_are_those_of_the_programs_clock():
+    check_waits()
+
+
+def test_an_ordinary_user_has_the_same_waits():
+    """Stacks are read from outside, while it waits."""
+    if IS_ROOT:
+        check_waits(as_nobody)
+
+
 def check_names(objects):
     rows = summed(objects)
     named = rows.get("first_name", 0), rows.get("second_name", 0)
     # what ran before its name was read, in the step of its begin, has none
     check(min(named) > 200, f"{rows}")
-    last = [row["symbol"] for row in objects[-1]["rows"] if row["self"]]
-    check("second_name" in last and "first_name" not in last, f"{last}")
+    seen = [{row["symbol"] for row in one["rows"] if row["self"]} &
+            {"first_name", "second_name"} for one in objects]
+    equal([names for names in seen if names][-1], {"second_name"})
 
 
 def test_compiled_code_has_its_names_as_they_are_written():
@@ -395,6 +442,15 @@ def test_the_screen_of_top_follows_its_keys():
         check("status 0" in check_restored(), screen())
 
 
+def test_the_screen_of_top_has_waits():
+    with terminal(f"{SEAM} top --off-cpu ./naps"):
+        wait_for_text("OFF, ms", "waiting_here", "event cpu-clock")
+        press("t")
+        wait_for_text("by thread", " naps", "OFF, ms")
+        press("e")
+        wait_for_text("event off-cpu", absent=["OFF, ms"])
+
+
 def test_top_can_be_stopped_and_gone_on_with():
     with terminal(f"set -m; {SEAM} top ./two 60; echo stopped; sleep 1; fg"):
         wait_for_text("heavy")
@@ -418,6 +474,13 @@ def test_the_terminal_is_restored_however_top_ends():
         with open("pid", encoding="ascii") as file:
             os.kill(int(file.read()), signal.SIGTERM)
         check_restored()
+
+
+def test_messages_of_the_recorder_are_printed_after_the_screen():
+    with terminal(f"{SEAM} top -F 90000000 ./two 1"):
+        wait_for_text("SELF")
+        check("machine allows" not in screen(), screen())
+        check("this machine allows" in check_restored(), screen())
 
 
 def test_what_the_program_prints_is_not_on_the_screen():
@@ -468,4 +531,5 @@ compile_c("two", TWO_C)
 compile_c("one", TWO_C.replace("heavy", "first").replace("light", "second"))
 compile_c("pages", PAGES_C)
 compile_c("compiles", COMPILES_C)
+compile_c("naps", NAPS_C)
 sys.exit(run_tests(globals()))

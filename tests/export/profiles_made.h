@@ -8,6 +8,7 @@
 #ifndef SEAM_TESTS_PROFILES_MADE_H
 #define SEAM_TESTS_PROFILES_MADE_H
 
+#include <elf.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -90,6 +91,7 @@ static void add_facts(struct seam_profile *p)
 			p->threads.items[i].end_ns = 9000000;
 		}
 	p->utc_ns = INT64_C(1700000000000000000);
+	p->elf_machine = EM_AARCH64;
 	seam_profile_lost(p, "ring full", built_string(p, "cpu-clock"), 12, 0);
 	*SEAM_ARRAY_PUSH(&p->marks) = (struct seam_profile_mark) {
 		.time_ns = 4000000, .kind = SEAM_ITEM_LOSS, .value = 12,

@@ -8,6 +8,7 @@ test_exports.py SEAM EXPORT_MADE
 """
 import json
 import os
+import pty
 import re
 import shutil
 import signal
@@ -125,7 +126,7 @@ def test_firefox_has_build_ids_life_times_and_losses():
     folder, _ = made("all")
     _, profile = read("firefox", f"{folder}/firefox")
     lib = next(lib for lib in profile["libs"] if lib["name"] == "app")
-    assert lib["codeId"] == BUILD_ID.hex()
+    assert (lib["codeId"], lib["arch"]) == (BUILD_ID.hex(), "aarch64")
     assert lib["breakpadId"] == "A3A2A1A0A5A4A7A6A8A9AAABACADAEAF0"
     assert profile["meta"]["startTime"] == 1700000000001
     worker = next(t for t in profile["threads"] if t["tid"] == 101)
@@ -202,9 +203,14 @@ def test_perfetto_has_clocks_life_times_losses_and_arguments():
     assert all(p.trace_packet_defaults.timestamp_clock_id ==
                read_exports.CLOCK_MONOTONIC for p in trace.packet
                if p.has("trace_packet_defaults"))
-    assert [(p.timestamp, p.perf_sample.kernel_records_lost)
-            for p in trace.packet
-            if p.perf_sample.kernel_records_lost] == [(4000000, 12)]
+    lost = [p for p in trace.packet if p.perf_sample.kernel_records_lost]
+    assert [(p.timestamp, p.perf_sample.kernel_records_lost,
+             p.perf_sample.has("pid")) for p in lost] == [(4000000, 12, False)]
+    timebases = [p.trace_packet_defaults.perf_sample_defaults.timebase
+                 for p in trace.packet
+                 if p.trace_packet_defaults.has("perf_sample_defaults")]
+    assert [(t.name, t.counter) for t in timebases] == [
+        ("cpu-clock", 1), ("page-faults", read_exports.ABSENT)]
     assert (1000000, "lost", "what", "12 records, ring full (cpu-clock)") in \
         annotations(trace)
     assert (2100000, "off-cpu", "reason", "do_poll") in annotations(trace)
@@ -322,6 +328,19 @@ def test_what_a_format_cannot_hold_is_one_line():
                 if "left out" in line]
         assert len(left) <= 1, left
         assert left or form in ("firefox", "perfetto", "page"), form
+
+
+def test_a_binary_file_is_not_written_to_a_terminal():
+    for form in FORMATS:
+        ours, terminal = pty.openpty()
+        done = subprocess.run([SEAM, "convert", "--to", form, "nowhere"],
+                              stdout=terminal, stderr=subprocess.PIPE,
+                              check=False)
+        os.close(terminal)
+        os.close(ours)
+        is_binary = form in ("pprof", "perfetto")
+        assert (b"give -o FILE" in done.stderr) == is_binary, done.stderr
+        assert done.returncode == (2 if is_binary else 1)
 
 
 def go_reads(name):

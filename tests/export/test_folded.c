@@ -177,14 +177,7 @@ UNIT_TEST(text_beyond_its_limit_is_refused)
 		stack = seam_profile_stack(&p, stack, built_frame(&p, name));
 	}
 	free(name);
-	for (unsigned int i = 0; i < LEAVES; i++) {
-		char leaf[16];
-
-		snprintf(leaf, sizeof(leaf), "leaf%u", i);
-		built_add(&p, i, "app", "");
-		p.samples.stack[i] = seam_profile_stack(
-			&p, stack, built_frame(&p, leaf));
-	}
+	built_leaves(&p, stack, LEAVES);
 	seam_selection_init(&selection);
 	assert_int_equal(seam_selected_init(&selected, &p, &selection, NULL),
 			 0);

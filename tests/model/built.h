@@ -184,4 +184,18 @@ static inline void built_add(struct seam_profile *p, uint64_t time_ns,
 	});
 }
 
+/* In an empty profile: @n samples, each of a function of its own in @stack. */
+static inline void built_leaves(struct seam_profile *p, uint32_t stack,
+				unsigned int n)
+{
+	for (unsigned int i = 0; i < n; i++) {
+		char leaf[16];
+
+		snprintf(leaf, sizeof(leaf), "leaf%u", i);
+		built_add(p, i, "app", "");
+		p->samples.stack[i] = seam_profile_stack(
+			p, stack, built_frame(p, leaf));
+	}
+}
+
 #endif /* SEAM_TESTS_BUILT_H */

@@ -110,7 +110,7 @@ static const char *leaf(size_t i)
 
 static size_t step(void)
 {
-	assert_int_equal(seam_live_step(live), 0);
+	assert_int_equal(seam_live_step(live, 0), 0);
 	return seam_live_profile(live)->samples.n;
 }
 
@@ -278,6 +278,63 @@ UNIT_TEST_WITH(many_processes_take_bounded_memory, set_up, tear_down)
 		.name), "new");
 }
 
+static void switched(int pid, uint16_t misc, uint64_t ns)
+{
+	take_fields(PERF_RECORD_SWITCH, misc, NULL, pid, ns);
+}
+
+/* The times of the thread of sample @i. */
+static struct seam_thread_time times_of(size_t i)
+{
+	const struct seam_profile *p = seam_live_profile(live);
+
+	assert_true(p->samples.thread[i] < p->thread_times.n);
+	return p->thread_times.items[p->samples.thread[i]];
+}
+
+/* Event @event has waits of @ns in the samples of the profile. */
+static uint64_t waited(uint16_t event)
+{
+	const struct seam_samples *s = &seam_live_profile(live)->samples;
+	uint64_t ns = 0;
+
+	for (size_t i = 0; i < s->n; i++)
+		if (s->event[i] == event)
+			ns += seam_samples_weight(s, i);
+	return ns;
+}
+
+UNIT_TEST_WITH(a_wait_counts_in_each_step_with_its_part, set_up, tear_down)
+{
+	const struct seam_live_event event = { "seam:switches", attr };
+	const uint16_t out = PERF_RECORD_MISC_SWITCH_OUT;
+
+	assert_int_equal(seam_live_add_event(live, &event), 0);
+	switched(8, 0, 100);
+	switched(8, out, 130);
+	sampled(8, 0x1000, 120);
+	assert_int_equal(seam_live_step(live, 200), 0);
+	assert_int_equal(waited(1), 70);
+	assert_int_equal(times_of(0).running_ns, 30);
+	assert_int_equal(times_of(0).blocked_ns, 70);
+	/* the wait goes on, and ends; then the thread is preempted */
+	switched(8, 0, 250);
+	switched(8, out | PERF_RECORD_MISC_SWITCH_OUT_PREEMPT, 260);
+	assert_int_equal(seam_live_step(live, 300), 0);
+	assert_int_equal(waited(1), 50);
+	assert_int_equal(waited(2), 40);
+	assert_int_equal(times_of(0).running_ns, 10);
+	of_task(PERF_RECORD_EXIT, 8, 8, 330);
+	assert_int_equal(seam_live_step(live, 400), 0);
+	assert_int_equal(waited(2), 30);
+	seam_live_select(live, true);
+	assert_int_equal(waited(1), 120);
+	assert_int_equal(waited(2), 70);
+	assert_int_equal(times_of(0).running_ns, 40);
+	/* a sample that counts nothing has given the thread its rows */
+	assert_int_equal(waited(0), 1000);
+}
+
 UNIT_TEST_WITH(damaged_records_are_counted, set_up, tear_down)
 {
 	struct {
@@ -300,7 +357,7 @@ UNIT_TEST_WITH(damaged_records_are_counted, set_up, tear_down)
 UNIT_TEST(maps_are_those_of_an_array)
 {
 	enum { N_PAGES = 64, N_STEPS = 4000 };
-	struct live_maps maps = { .n_changes = 0 };
+	struct seam_live_maps maps = { .n_changes = 0 };
 	int truth[N_PAGES];
 
 	srand(1);
@@ -313,11 +370,11 @@ UNIT_TEST(maps_are_those_of_an_array)
 			.mapping = (uint32_t)i,
 		};
 
-		assert_int_equal(maps_add(&maps, &vma), 0);
+		assert_int_equal(seam_live_maps_add(&maps, &vma), 0);
 		for (int k = begin; k < end; k++)
 			truth[k] = i;
 		for (uint64_t k = 0; k < N_PAGES; k++) {
-			size_t at = maps_at(&maps, k);
+			size_t at = seam_live_maps_at(&maps, k);
 			bool is_in = at < maps.vmas.n &&
 				     maps.vmas.items[at].begin <= k;
 
@@ -326,7 +383,7 @@ UNIT_TEST(maps_are_those_of_an_array)
 				truth[k]);
 		}
 	}
-	maps_clear(&maps);
+	seam_live_maps_clear(&maps);
 }
 
 UNIT_MAIN(NULL, NULL, NULL, NULL)

@@ -8,6 +8,7 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -242,18 +243,56 @@ UNIT_TEST_WITH(a_thread_that_is_attached_to_is_read_once, set_up, tear_down)
 	assert_null(seam_blocked_stacks_next(&blocked));
 }
 
-UNIT_TEST_WITH(with_samples_of_switches_only_attached_threads_are_read, set_up,
-	       tear_down)
+UNIT_TEST_WITH(a_wait_that_the_kernel_sampled_is_not_read, set_up, tear_down)
 {
-	blocked.only_attached = true;
+	blocked.has_samples = true;
+	seam_blocked_stacks_sample(&blocked, child, child);
 	SWITCH(&blocked, child, before(), true, false);
 	assert_null(seam_blocked_stacks_next(&blocked));
 	assert_int_equal(seam_blocked_stacks_wait_ms(&blocked, 100), 100);
-	seam_blocked_stacks_attach(&blocked, child, child, before());
+	/* the next one has no sample: beyond the budget */
+	SWITCH(&blocked, child, before(), false, false);
+	SWITCH(&blocked, child, before(), true, false);
 	assert_int_equal(seam_blocked_stacks_wait_ms(&blocked, 100), 1);
 	assert_non_null(seam_blocked_stacks_next(&blocked));
+	/* one that could run still had a sample of its own */
+	seam_blocked_stacks_sample(&blocked, child, child);
+	SWITCH(&blocked, child, before(), true, true);
+	SWITCH(&blocked, child, before(), false, false);
+	SWITCH(&blocked, child, before(), true, false);
+	assert_non_null(seam_blocked_stacks_next(&blocked));
+}
+
+/* Of user nobody: for root, which may read it. */
+UNIT_TEST_WITH(a_process_of_another_user_is_not_read, set_up, tear_down)
+{
+	int begun[2];
+	char byte = 0;
+
+	if (geteuid() != 0)
+		return;		/* the kernel refuses: the test below */
+	kill((pid_t)child, SIGKILL);
+	waitpid((pid_t)child, NULL, 0);
+	assert_int_equal(pipe(begun), 0);
+	child = (uint32_t)fork();
+	if (child == 0) {
+		while (setuid(65534) || prctl(PR_SET_DUMPABLE, 1) ||
+		       write(begun[1], &byte, 1) != 1)
+			;
+		wait_in_poll();
+	}
+	assert_int_equal(read(begun[0], &byte, 1), 1);
+	close(begun[0]);
+	close(begun[1]);
+	while (!is_waiting(child))
+		usleep(100);
 	SWITCH(&blocked, child, before(), true, false);
 	assert_null(seam_blocked_stacks_next(&blocked));
+	assert_int_equal(blocked.n[SEAM_BLOCKED_REFUSED], 1);
+	assert_int_equal(blocked.n_open, 0);
+	seam_blocked_stacks_attach(&blocked, child, child, before());
+	assert_true(read_record(seam_blocked_stacks_next(&blocked)).weight ==
+		    SEAM_BLOCKED_NOT_READ);
 }
 
 /* Process 1 waits, as everybody may see. */

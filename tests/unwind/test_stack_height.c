@@ -69,6 +69,15 @@ UNIT_TEST(code_after_a_return_has_the_height_of_the_jump_to_it)
 	/* push rbp..; sub; je +9; push 1; call; leave; ret; it: call */
 	is_fixed(HEIGHT(PROLOGUE SUB_40 "\x74\x09" PUSH_1 CALL LEAVE_RET CALL,
 			LEAVE_RET, &align), &align, 0x40);
+	/* je +11; push 1; je +0; call; leave; ret; it: not the last jump's */
+	is_fixed(HEIGHT(PROLOGUE SUB_40 "\x74\x0b" PUSH_1 "\x74\x00" CALL
+			LEAVE_RET CALL, LEAVE_RET, &align), &align, 0x40);
+	/* je to the next two; leave; ret; push 1; call: the second is reached */
+	is_fixed(HEIGHT(PROLOGUE SUB_40 "\x74\x04\x74\x04" LEAVE_RET PUSH_1
+			CALL, LEAVE_RET, &align), &align, 0x48);
+	/* je to the call; leave; ret; push 1; call: reached after the push */
+	is_fixed(HEIGHT(PROLOGUE SUB_40 "\x74\x04" LEAVE_RET PUSH_1 CALL,
+			LEAVE_RET, &align), &align, 0x48);
 	/* without a jump to it: that of the last jump; jump; leave; ret */
 	is_fixed(HEIGHT(PROLOGUE SUB_40 "\x74\x00" PUSH_1 CALL LEAVE_RET CALL,
 			LEAVE_RET, &align), &align, 0x40);
@@ -105,10 +114,27 @@ UNIT_TEST(an_aligned_stack_has_a_height_with_a_rest)
 	assert_int_equal(HEIGHT(PROLOGUE PUSH_RBX ALIGN_32 SUB_40 CALL,
 				LEAVE_RET, &align), 0x48);
 	assert_int_equal(align, 32);
+	/* and rsp, -512: each place would be tried */
+	assert_int_equal(HEIGHT(PROLOGUE "\x48\x81\xe4\x00\xfe\xff\xff" CALL,
+				LEAVE_RET, &align), SIZE_MAX);
+	assert_int_equal(HEIGHT(PROLOGUE ALIGN_32 SUB_40 ALIGN_32 CALL,
+				LEAVE_RET, &align), SIZE_MAX);
 	/* lea r10, [rsp + 8]; and; push [r10 - 8]: aligned before rbp is set */
 	is_fixed(HEIGHT("\x4c\x8d\x54\x24\x08" ALIGN_32 "\x41\xff\x72\xf8"
 			PROLOGUE "\x41\x52" SUB_40 CALL,
 			"\xc9\x49\x8d\x62\xf8\xc3", &align), &align, 0x48);
+}
+
+UNIT_TEST(what_compilers_do_not_write_has_no_height)
+{
+	uint64_t align;
+
+	/* lea rsp, [r10 - 8], and something else than a return */
+	assert_int_equal(HEIGHT(PROLOGUE SUB_40 CALL, "\x49\x8d\x62\xf8"
+				MOV_EAX "\xc3", &align), SIZE_MAX);
+	/* push bx */
+	assert_int_equal(HEIGHT(PROLOGUE "\x66\x53" CALL, LEAVE_RET, &align),
+			 SIZE_MAX);
 }
 
 UNIT_TEST(without_a_frame_pointer_there_is_no_height)

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """run_viewer.py TEST SEAM - tests of viewer/, by node, in a browser or without
 
-TEST is engine, draw, numbers, page or types.  A machine without the npm packages of
-viewer/package-lock.json skips them: './dev viewer' installs those.
+TEST is engine, draw, flame, numbers, page or types.  A machine without the npm
+packages of viewer/package-lock.json skips them: './dev viewer' installs those.
 """
 import os
 import shutil

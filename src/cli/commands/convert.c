@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* convert.c - 'seam convert': a recording as another tool's file */
+#include <unistd.h>
+
 #include "cli/output_file.h"
 #include "cli/reading.h"
 
@@ -89,6 +91,10 @@ static int run(const struct seam_command *self, int argc, char **argv)
 	if (!o.to)
 		return seam_command_misused(self, "--to FORMAT is missing");
 	exporter = seam_exporter_find(o.to);
+	if (exporter->is_binary && strcmp(o.output, "-") == 0 &&
+	    isatty(STDOUT_FILENO))
+		return seam_command_misused(self, "--to %s is binary, and "
+			"standard output a terminal: give -o FILE", o.to);
 	if (exporter->needs == SEAM_NEEDS_LOGS) {
 		if (first == argc)
 			return seam_command_misused(self, "--to %s needs a "

@@ -377,7 +377,9 @@ static int write_svg(const struct seam_export *export, struct seam_err *err)
 }
 
 /* The writer is in src/report, which src/export may not include. */
-static const struct seam_exporter svg = { "svg", SEAM_NEEDS_STACKS, write_svg };
+static const struct seam_exporter svg = {
+	.name = "svg", .write = write_svg,
+};
 
 static int draw(const struct diff_options *o,
 		const struct seam_diff_report *report)

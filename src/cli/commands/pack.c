@@ -261,7 +261,7 @@ static int write_archive(const struct seam_export *export,
 }
 
 static const struct seam_exporter archive_exporter = {
-	"pack", SEAM_NEEDS_PROFILE, write_archive,
+	"pack", SEAM_NEEDS_PROFILE, write_archive, true,
 };
 
 static int pack(struct seam_opened *opened, const struct pack_options *o)

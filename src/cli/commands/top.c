@@ -18,6 +18,7 @@
 #include "report/view.h"
 #include "screen/browser.h"
 #include "symbol/kernel/kernel.h"
+#include "wire/perf/wait_events.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -30,6 +31,7 @@ enum {
 	DEFAULT_ROWS = 20,
 	MIN_SAMPLES = 30,	/* of fewer, a share means nothing */
 	MAX_OWN = 64,		/* processes of ours */
+	MAX_NOTES = 16,
 };
 
 struct top_args {
@@ -41,7 +43,7 @@ struct top_args {
 	const char *interval;
 	const char *by;
 	uint64_t n_rows;
-	bool json, has_inlines;
+	bool json, has_inlines, off_cpu;
 };
 
 #define OPTION(...) SEAM_OPTION(struct top_args, __VA_ARGS__)
@@ -60,6 +62,13 @@ static const struct seam_option options[] = {
 	       "how call chains are recorded (auto)",
 	       .choices = "auto|fp|none",
 	       .detail = "As of 'seam record'. With none, totals are selfs."),
+	OPTION(off_cpu, FLAG, 0, "off-cpu", NULL,
+	       "also how long threads are blocked, and with which stack",
+	       .detail = "A column of milliseconds in the interval, of all "
+	       "threads together, also of waits that have not ended; of "
+	       "threads, also the time on a CPU, by their switches. Stacks "
+	       "are those of 'seam record --off-cpu'. On the screen, 'e' "
+	       "shows the waits themselves."),
 	{ .help = "What to show", .kind = SEAM_OPTION_HEADING },
 	OPTION(by, STRING, 0, "by", "WHAT", "a row for each of these (symbol)",
 	       .choices = "symbol|module|thread|process|comm|cpu"),
@@ -76,7 +85,9 @@ static const struct seam_option options[] = {
 	       "is in two objects, so they can be added up. \"lost\" are samples "
 	       "that the kernel had no room for, or seam no time, in the "
 	       "interval; \"seam_cpus\" are the CPUs that seam used, the part "
-	       "without its recorder is \"view_cpus\"."),
+	       "without its recorder is \"view_cpus\". With "
+	       "--off-cpu rows have \"off_ns\", of threads also \"on_ns\" "
+	       "and \"preempted_ns\"."),
 	OPTION(has_inlines, FLAG, 0, "inline", NULL,
 	       "show inlined functions, which takes time for large programs"),
 };
@@ -105,6 +116,7 @@ struct live_top {
 	struct seam_stream_tick last;
 	struct interval now, all;
 	uint64_t n_ticks;
+	SEAM_ARRAY(char *) notes;	/* to be printed at the end */
 	bool is_asked;			/* to end */
 	struct seam_stream_end end;
 	bool has_end;
@@ -161,8 +173,8 @@ static uint64_t own_cpu_ns(const struct live_top *t, bool has_recorder)
 /* ---- names of JIT code ---- */
 
 /*
- * Whose files are read while the screen is shown: those of our own user, also of
- * the one that ran sudo.  Those of others may be on a file system that never
+ * Whose files are read while the screen is shown: those of our own user, also
+ * of the one that ran sudo.  Those of others may be on a file system that never
  * answers; 'seam record' reads them in a helper.
  */
 static bool owner_of(int32_t pid, struct seam_jit_owner *owner)
@@ -185,22 +197,60 @@ static bool owner_of(int32_t pid, struct seam_jit_owner *owner)
 
 /* ---- one table ---- */
 
+/* The rows of an interval; and, with --off-cpu, those of waits. */
+struct top_table {
+	struct seam_selected selected;
+	struct seam_rows rows, off;
+	bool has_off;
+};
+
 /* The selection of everything; 0 or -ENOMEM. */
-static int make_rows(const struct live_top *t, struct seam_selected *selected,
-		     struct seam_rows *rows)
+static int make_table(const struct live_top *t, struct top_table *table)
 {
 	const struct seam_profile *p = seam_live_profile(t->live);
 	struct seam_selection selection;
 	int r;
 
-	*rows = (struct seam_rows) { 0 };
+	*table = (struct top_table) { 0 };
 	seam_selection_init(&selection);
-	r = seam_selected_init(selected, p, &selection, NULL);
+	r = seam_selected_init(&table->selected, p, &selection, NULL);
+	if (r)
+		return r;
+	r = seam_rows_make(&table->rows, &table->selected, 0, t->by);
 	if (r == 0)
-		r = seam_rows_make(rows, selected, 0, t->by);
-	if (r == 0)
-		seam_rows_sort(rows, SEAM_SORT_SELF, true);
+		seam_rows_sort(&table->rows, SEAM_SORT_SELF, true);
+	table->has_off = r == 0 && seam_rows_make_off(&table->off,
+						&table->selected, 0, t->by);
 	return r;
+}
+
+static void free_table(struct top_table *table)
+{
+	seam_rows_fini(&table->off);
+	seam_rows_fini(&table->rows);
+	if (table->selected.profile)
+		seam_selected_fini(&table->selected);
+}
+
+/* How long threads were blocked in what the row is of. */
+static uint64_t off_ns(const struct top_table *table,
+		       const struct seam_row *row)
+{
+	const struct seam_row *off = table->has_off ?
+		seam_rows_same(&table->off, &table->rows, row) : NULL;
+
+	return off ? off->weight : 0;
+}
+
+/* The times of a row by thread; NULL: it is none, or they are not known. */
+static const struct seam_thread_time *time_of(const struct top_table *table,
+					      const struct seam_row *row)
+{
+	const struct seam_profile *p = table->rows.profile;
+	uint32_t id = table->rows.by != SEAM_BY_THREAD ? SEAM_NONE :
+		      seam_row_id(&table->rows, row, SEAM_BY_THREAD);
+
+	return id < p->thread_times.n ? &p->thread_times.items[id] : NULL;
 }
 
 static bool is_of_time(const struct live_top *t)
@@ -229,9 +279,11 @@ static void describe(const struct live_top *t, const struct interval *of,
 		 seam_format_count(lost, of->n_lost), 100 * of->own_cpus);
 }
 
-static void print_row(const struct live_top *t, const struct seam_rows *rows,
+static void print_row(const struct live_top *t, const struct top_table *table,
 		      const struct seam_row *row)
 {
+	const struct seam_rows *rows = &table->rows;
+	const struct seam_thread_time *time = time_of(table, row);
 	enum seam_by key = seam_by_key(t->by, 0);
 	uint64_t whole = rows->weight ? rows->weight : 1;
 	char text[SEAM_ROW_TEXT];
@@ -244,6 +296,10 @@ static void print_row(const struct live_top *t, const struct seam_rows *rows,
 		printf("%6.2f%% %6.2f%%  ",
 		       100 * (double)row->self_weight / (double)whole,
 		       100 * (double)row->weight / (double)whole);
+	if (time)
+		printf("%9.1f ", (double)time->running_ns / 1e6);
+	if (table->has_off)
+		printf("%9.1f  ", (double)off_ns(table, row) / 1e6);
 	if (key == SEAM_BY_THREAD || key == SEAM_BY_PROCESS)
 		printf("%7" PRId32 "  ",
 		       seam_group_number(rows->profile, seam_by_group(key),
@@ -260,62 +316,71 @@ static void print_row(const struct live_top *t, const struct seam_rows *rows,
 
 static void print_table(const struct live_top *t, const struct interval *of)
 {
-	struct seam_selected selected;
-	struct seam_rows rows;
 	size_t n = t->args->n_rows ? t->args->n_rows : SIZE_MAX;
+	struct top_table table;
 	char text[256];
 
 	describe(t, of, text, sizeof(text));
 	printf("%s\n", text);
-	if (make_rows(t, &selected, &rows) == 0) {
-		if (rows.n)
-			printf("%7s %7s  %s\n", "SELF", "TOTAL",
-			       t->args->by ? t->args->by : "symbol");
-		for (size_t i = 0; i < rows.n && i < n; i++)
-			if (rows.items[i].samples)
-				print_row(t, &rows, &rows.items[i]);
-		seam_selected_fini(&selected);
-	}
-	seam_rows_fini(&rows);
+	if (make_table(t, &table) == 0 && table.rows.n)
+		printf("%7s %7s  %s%s%s\n", "SELF", "TOTAL",
+		       table.has_off && t->by == SEAM_BY_THREAD ?
+		       "  ON, ms " : "", table.has_off ? "  OFF, ms  " : "",
+		       t->args->by ? t->args->by : "symbol");
+	for (size_t i = 0; i < table.rows.n && i < n; i++)
+		if (table.rows.items[i].samples ||
+		    off_ns(&table, &table.rows.items[i]))
+			print_row(t, &table, &table.rows.items[i]);
+	free_table(&table);
 	printf("\n");
 	fflush(stdout);
+}
+
+static void json_times(struct seam_json *j, const struct top_table *table,
+		       const struct seam_row *row)
+{
+	const struct seam_thread_time *time = time_of(table, row);
+
+	if (table->has_off)
+		seam_json_u64(j, "off_ns", off_ns(table, row));
+	if (!time)
+		return;
+	seam_json_u64(j, "on_ns", time->running_ns);
+	seam_json_u64(j, "preempted_ns", time->preempted_ns);
 }
 
 static void json_rows(const struct live_top *t, struct seam_json *j)
 {
 	enum seam_by key = seam_by_key(t->by, 0);
 	size_t n = t->args->n_rows ? t->args->n_rows : SIZE_MAX;
-	struct seam_selected selected;
-	struct seam_rows rows;
 	char text[SEAM_ROW_TEXT];
+	struct top_table table;
+	const struct seam_rows *rows = &table.rows;
 
 	seam_json_open(j, "rows", '[');
-	if (make_rows(t, &selected, &rows) == 0) {
-		for (size_t i = 0; i < rows.n && i < n; i++) {
-			const struct seam_row *row = &rows.items[i];
+	(void)make_table(t, &table);
+	for (size_t i = 0; i < rows->n && i < n; i++) {
+		const struct seam_row *row = &rows->items[i];
 
-			seam_json_open(j, NULL, '{');
-			seam_json_string(j, t->args->by ? t->args->by :
-					 "symbol",
-					 seam_row_text(&rows, row, key, text));
-			if (key == SEAM_BY_SYMBOL)
-				seam_json_string(j, "module",
-						 seam_row_module(&rows, row));
-			if (key == SEAM_BY_THREAD || key == SEAM_BY_PROCESS)
-				seam_json_i64(j, "id",
-					seam_group_number(rows.profile,
-						seam_by_group(key),
-						seam_row_id(&rows, row, key)));
-			seam_json_u64(j, "self", row->self_samples);
-			seam_json_u64(j, "total", row->samples);
-			seam_json_u64(j, "self_weight", row->self_weight);
-			seam_json_u64(j, "total_weight", row->weight);
-			seam_json_close(j);
-		}
-		seam_selected_fini(&selected);
+		seam_json_open(j, NULL, '{');
+		seam_json_string(j, t->args->by ? t->args->by : "symbol",
+				 seam_row_text(rows, row, key, text));
+		if (key == SEAM_BY_SYMBOL)
+			seam_json_string(j, "module",
+					 seam_row_module(rows, row));
+		if (key == SEAM_BY_THREAD || key == SEAM_BY_PROCESS)
+			seam_json_i64(j, "id", seam_group_number(rows->profile,
+				seam_by_group(key),
+				seam_row_id(rows, row, key)));
+		seam_json_u64(j, "self", row->self_samples);
+		seam_json_u64(j, "total", row->samples);
+		seam_json_u64(j, "self_weight", row->self_weight);
+		seam_json_u64(j, "total_weight", row->weight);
+		json_times(j, &table, row);
+		seam_json_close(j);
 	}
 	seam_json_close(j);
-	seam_rows_fini(&rows);
+	free_table(&table);
 }
 
 static void print_json(const struct live_top *t, const struct interval *of)
@@ -406,7 +471,7 @@ static void show(struct live_top *t)
 
 static int take_tick(struct live_top *t, const struct seam_stream_tick *tick)
 {
-	int r = seam_live_step(t->live);
+	int r = seam_live_step(t->live, tick->ns);
 
 	if (r < 0)
 		return r;
@@ -423,7 +488,21 @@ static int take_tick(struct live_top *t, const struct seam_stream_tick *tick)
 	return 0;
 }
 
-static int take_message(struct live_top *t, const struct seam_stream_header *header,
+/* A message for the user; beside a screen, once that is closed. */
+static void take_note(struct live_top *t, const char *text, int size)
+{
+	char *note;
+
+	if (!t->browser)
+		seam_command_say("%.*s", size, text);
+	else if (t->notes.n < MAX_NOTES &&
+		 asprintf(&note, "%.*s", size, text) >= 0 &&
+		 !SEAM_ARRAY_ADD(&t->notes, note))
+		free(note);
+}
+
+static int take_message(struct live_top *t,
+			const struct seam_stream_header *header,
 			struct seam_bytes body)
 {
 	struct seam_stream_event event;
@@ -445,9 +524,7 @@ static int take_message(struct live_top *t, const struct seam_stream_header *hea
 		memcpy(&tick, body.data, sizeof(tick));
 		return t->is_asked && t->args->once ? 0 : take_tick(t, &tick);
 	case SEAM_STREAM_NOTE:
-		if (!t->browser)
-			seam_command_say("%.*s", (int)body.size,
-					 (const char *)body.data);
+		take_note(t, (const char *)body.data, (int)body.size);
 		return 0;
 	case SEAM_STREAM_END:
 		memcpy(&t->end, body.data, sizeof(t->end));
@@ -534,6 +611,9 @@ static int check_args(struct top_args *a, struct live_top *t, char **command)
 	o->call_graph = !a->call_graph || *a->call_graph == 'a' ?
 			SEAM_CALL_GRAPH_DEFAULT : *a->call_graph == 'f' ?
 			SEAM_CALL_GRAPH_FP : SEAM_CALL_GRAPH_NONE;
+	o->off_cpu = (struct seam_off_cpu_options) {
+		.is_used = a->off_cpu, .min_ns = SEAM_WAIT_MIN_NS,
+	};
 	t->interval_ns = SEAM_NS_PER_S;
 	if (time && !parse_time(time, &t->interval_ns))
 		return seam_command_misused(&seam_top_command, "not a time of "
@@ -575,7 +655,8 @@ static int exit_status(const struct live_top *t)
 }
 
 /* 0 or -errno: the screen, if there is to be one. */
-static int open_screen(struct live_top *t, const char *title, struct seam_err *err)
+static int open_screen(struct live_top *t, const char *title,
+		       struct seam_err *err)
 {
 	if (t->args->json || t->args->once || !isatty(STDOUT_FILENO) ||
 	    !isatty(STDIN_FILENO))
@@ -625,6 +706,8 @@ static void report_end(struct live_top *t)
 {
 	char text[256];
 
+	for (size_t i = 0; i < t->notes.n; i++)
+		seam_command_say("%s", t->notes.items[i]);
 	if (!t->args->once && !t->args->json && t->n_ticks) {
 		describe(t, &t->all, text, sizeof(text));
 		seam_command_say("%s", text);
@@ -671,6 +754,9 @@ static int run_top(const struct seam_command *self, int argc, char **argv)
 out:
 	seam_stream_close(&t.stream);
 	seam_live_free(t.live);
+	for (size_t i = 0; i < t.notes.n; i++)
+		free(t.notes.items[i]);
+	free(t.notes.items);
 	seam_targets_fini(&args.record);
 	return status;
 }

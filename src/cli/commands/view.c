@@ -31,8 +31,8 @@ static const struct seam_option options[] = {
 	       "do not open a browser, only print the URL"),
 	OPTION(source, FLAG, 0, "source", NULL,
 	       "put source files that have samples into the page",
-	       .detail = "Files of at most 2 MiB, 32 MiB of all, that are named "
-	       "as sources of a programming language. They are in the page as "
+	       .detail = "Files of at most 2 MiB, 32 MiB of all, that are "
+	       "named as sources of a programming language. They are in the page as "
 	       "they are now: look at whom it is for before it is sent."),
 	OPTION(no_code, FLAG, 0, "no-code", NULL,
 	       "leave machine code out",
@@ -50,7 +50,7 @@ static const struct seam_option options[] = {
 };
 
 static const struct seam_exporter page_exporter = {
-	"page", SEAM_NEEDS_PROFILE, seam_write_page,
+	"page", SEAM_NEEDS_PROFILE, seam_write_page, false,
 };
 
 /* A recording that is open, and what its page needs beside its profile. */

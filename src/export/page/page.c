@@ -63,6 +63,26 @@ static void put_losses(struct page_writer *w)
 	seam_json_close(&w->json);
 }
 
+/* What is left out, and neither added up nor a loss of the recording. */
+static void put_notes(struct page_writer *w)
+{
+	const struct seam_page_rows *rows = &w->rows;
+	char text[200];
+
+	if (rows->n_more_marks) {
+		snprintf(text, sizeof(text), "%" PRIu64 " events of the "
+			 "program are left out: a page has at most %d",
+			 rows->n_more_marks, SEAM_PAGE_MARKS);
+		seam_json_string(&w->json, NULL, text);
+	}
+	if (rows->n_more_words) {
+		snprintf(text, sizeof(text), "%" PRIu64 " texts of events and "
+			 "arguments are left out: a page has at most %d",
+			 rows->n_more_words, SEAM_PAGE_WORDS);
+		seam_json_string(&w->json, NULL, text);
+	}
+}
+
 static void put_meta(struct page_writer *w)
 {
 	const struct seam_profile *p = w->profile;
@@ -86,6 +106,7 @@ static void put_meta(struct page_writer *w)
 	for (size_t i = 0; i < p->notes.n; i++)
 		seam_json_string(j, NULL, seam_profile_text(
 				p, p->notes.items[i]));
+	put_notes(w);
 	seam_json_close(j);
 	put_losses(w);
 	seam_json_open(j, "coarse", '{');
@@ -436,9 +457,9 @@ static void say_left_out(const struct page_writer *w,
 		    "the time line: a page has at most %" PRIu64 "; --time "
 		    "selects a part with all of them", rows->n_short_calls,
 		    rows->least_call_ns, rows->max_rows);
-	if (rows->n_more_marks)
-		say("%" PRIu64 " events of the program are left out: a page "
-		    "has at most %d", rows->n_more_marks, SEAM_PAGE_MARKS);
+	if (rows->n_more_marks || rows->n_more_words)
+		say("%" PRIu64 " events of the program and %" PRIu64 " texts "
+		    "are left out", rows->n_more_marks, rows->n_more_words);
 	if (w->part->source)
 		say("%zu source file%s in the page", w->n_sources,
 		    w->n_sources == 1 ? " is" : "s are");

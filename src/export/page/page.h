@@ -41,8 +41,8 @@ struct seam_page {
 /*
  * seam_write_page() (exporter.h) writes export->picture, a struct seam_page;
  * where that is NULL, one of export->selected alone.  It calls export->say
- * about what was added up or left out.  -EFBIG: too many distinct stacks; others
- * as seam_parts_init().
+ * about what was added up or left out.  -EFBIG: too many distinct stacks;
+ * others as seam_parts_init().
  *
  * Cost: about 1 us a sample and 0.3 us a call; memory: at most 200 MB beside
  * the profile.

@@ -144,8 +144,8 @@ void seam_page_code_put(const struct seam_annotation *code,
 /* -- sources -------------------------------------------------------------- */
 
 /*
- * A recording names its sources, and may name any file; so only files that are
- * called as sources are get into a page that is shown to others.
+ * A recording names its sources, and may name any file of its reader; a page is
+ * shown to others, so it gets only files that are called as sources.
  */
 static bool is_source_name(const char *path)
 {

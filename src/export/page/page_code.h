@@ -12,7 +12,7 @@
 #include "model/annotate/annotation.h"
 
 enum {
-	SEAM_PAGE_CODE_FUNCTIONS = 40,	/* with the most samples in themselves */
+	SEAM_PAGE_CODE_FUNCTIONS = 40,	/* with the most samples at them */
 	SEAM_PAGE_CODE_INSTRUCTIONS = 100000,	/* of all */
 	SEAM_PAGE_SOURCE_BYTES = 2 << 20,	/* of a file */
 	SEAM_PAGE_SOURCES_BYTES = 32 << 20,	/* of all */

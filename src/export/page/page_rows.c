@@ -34,6 +34,7 @@ uint32_t seam_page_word(struct seam_page_rows *rows, const char *text)
 	/* a program may write a million distinct texts into its log */
 	if (rows->words.texts.n >= SEAM_PAGE_WORDS) {
 		id = seam_strings_find(&rows->words, text);
+		rows->n_more_words += id == SEAM_NONE;
 		return id == SEAM_NONE ? 0 : id;
 	}
 	id = seam_strings_put(&rows->words, text);

@@ -59,12 +59,13 @@ struct seam_page_rows {
 	uint64_t n_short_calls;		/* left out */
 	uint64_t least_call_ns;		/* of those that are not */
 	uint64_t n_more_marks;		/* left out */
+	uint64_t n_more_words;		/* texts that are "" therefore */
 	bool is_failed;			/* out of memory */
 };
 
 /*
- * At most @max_rows samples, and calls.  0 or -errno, -EFBIG for more distinct stacks;
- * seam_page_rows_fini() is due in any case.
+ * At most @max_rows samples, and calls.  0 or -errno, -EFBIG for more distinct
+ * stacks; seam_page_rows_fini() is due in any case.
  */
 int seam_page_rows_init(struct seam_page_rows *rows,
 			const struct seam_page_part *part,
@@ -74,7 +75,7 @@ void seam_page_rows_fini(struct seam_page_rows *rows);
 /* The number of @text among the words. */
 uint32_t seam_page_word(struct seam_page_rows *rows, const char *text);
 
-/* @time_ns since the start of the recording, where JavaScript counts exactly. */
+/* @time_ns since the start of the recording, cut as seam_page_number(). */
 uint64_t seam_page_since(const struct seam_profile *profile, uint64_t time_ns);
 
 /* At most 2^52: the page's numbers are doubles. */

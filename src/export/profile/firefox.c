@@ -739,6 +739,7 @@ static void put_meta(struct firefox_writer *w)
 	seam_json_u64(j, "processType", 0);
 	seam_json_string(j, "product", *command ? command : "recording");
 	seam_json_string(j, "importedFrom", "Seam");
+	seam_json_string(j, "platform", "Linux");
 	seam_json_u64(j, "stackwalk", 1);
 	seam_json_bool(j, "symbolicated", true);
 	seam_json_bool(j, "symbolicationNotSupported", true);

@@ -2,6 +2,7 @@
 /* firefox_tables.c - new numbers, and columns; see firefox_tables.h */
 #include "export/profile/firefox_tables.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -194,11 +195,13 @@ static void put_lib(struct seam_firefox_tables *t, struct seam_json *j,
 	const struct seam_profile *p = t->parts->profile;
 	const struct seam_profile_module *module = &p->modules.items[id];
 	const char *path = seam_profile_path(p, id), *slash;
+	uint32_t machine = p->elf_machine;
 	char text[2 * sizeof(module->build_id) + 1];
 
 	slash = strrchr(path, '/');
 	seam_json_open(j, NULL, '{');
-	seam_json_string(j, "arch", "x86_64");
+	seam_json_string(j, "arch", machine == EM_X86_64 ? "x86_64" :
+			 machine == EM_AARCH64 ? "aarch64" : "");
 	seam_json_string(j, "name", slash ? slash + 1 : path);
 	seam_json_string(j, "path", path);
 	seam_json_string(j, "debugName", slash ? slash + 1 : path);

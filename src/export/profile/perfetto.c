@@ -27,6 +27,7 @@ enum {
 	STATE_CLEARED = 1, NEEDS_STATE = 2,
 	SLICE_BEGIN = 1, SLICE_END, INSTANT,
 	CPU_KERNEL = 1, CPU_USER,
+	SW_CPU_CLOCK = 1,
 };
 
 /* A browser's memory is the limit: the trace grows several times in it. */
@@ -43,7 +44,8 @@ enum {
 	SNAPSHOT_CLOCK = 1, SNAPSHOT_PRIMARY, CLOCK_ID = 1, CLOCK_TIMESTAMP,
 	DEFAULTS_TRACK_EVENT = 11, DEFAULTS_PERF_SAMPLE,
 	EVENT_DEFAULTS_TRACK_UUID = 11,
-	SAMPLE_DEFAULTS_TIMEBASE = 1, TIMEBASE_PERIOD = 1, TIMEBASE_NAME = 10,
+	SAMPLE_DEFAULTS_TIMEBASE = 1,
+	TIMEBASE_PERIOD = 1, TIMEBASE_COUNTER = 4, TIMEBASE_NAME = 10,
 	TRACK_UUID = 1, TRACK_NAME, TRACK_PROCESS, TRACK_THREAD,
 	TRACK_PARENT_UUID,
 	PROCESS_PID = 1, PROCESS_NAME = 6, PROCESS_START_NS,
@@ -438,6 +440,9 @@ static void begin_samples(struct perfetto_writer *w,
 	if (!samples->weight && samples->same_weight)
 		seam_proto_u64(proto(w), TIMEBASE_PERIOD,
 			       samples->same_weight);
+	/* from which the viewer has the unit; the name has precedence */
+	if (event->unit == SEAM_UNIT_NS)
+		seam_proto_u64(proto(w), TIMEBASE_COUNTER, SW_CPU_CLOCK);
 	seam_proto_text(proto(w), TIMEBASE_NAME,
 			seam_profile_text(w->profile, event->name));
 	seam_proto_close(proto(w), timebase);
@@ -447,19 +452,12 @@ static void begin_samples(struct perfetto_writer *w,
 	memset(w->cpu_counts, 0, N_CPUS * sizeof(*w->cpu_counts));
 }
 
-static void put_ids(struct perfetto_writer *w, uint32_t id)
-{
-	const struct seam_thread *thread = &w->profile->threads.items[id];
-
-	seam_proto_u64(proto(w), SAMPLE_PID, (uint32_t)
-		       w->profile->processes.items[thread->process].pid);
-	seam_proto_u64(proto(w), SAMPLE_TID, (uint32_t)thread->tid);
-}
-
 /* A sample has no weight: the event's count, by CPU, goes on by it. */
 static int put_sample(struct perfetto_writer *w, size_t i)
 {
 	const struct seam_samples *samples = &w->profile->samples;
+	const struct seam_thread *thread =
+		&w->profile->threads.items[samples->thread[i]];
 	uint32_t stack = seam_selected_stack(w->parts.selected, i);
 	uint16_t cpu = samples->cpu[i];
 	size_t packet = open_timed(w, samples->time_ns[i]), opened;
@@ -469,7 +467,9 @@ static int put_sample(struct perfetto_writer *w, size_t i)
 	opened = seam_proto_open(proto(w), PACKET_PERF_SAMPLE);
 	if (cpu != UINT16_MAX)
 		seam_proto_u64(proto(w), SAMPLE_CPU, cpu);
-	put_ids(w, samples->thread[i]);
+	seam_proto_u64(proto(w), SAMPLE_PID, (uint32_t)
+		       w->profile->processes.items[thread->process].pid);
+	seam_proto_u64(proto(w), SAMPLE_TID, (uint32_t)thread->tid);
 	if (stack) {
 		seam_proto_u64(proto(w), SAMPLE_CALLSTACK_IID, stack);
 		seam_proto_u64(proto(w), SAMPLE_CPU_MODE,
@@ -505,7 +505,7 @@ static void put_marks(struct perfetto_writer *w, uint32_t event, bool is_main)
 			continue;
 		packet = open_timed(w, mark->time_ns);
 		opened = seam_proto_open(proto(w), PACKET_PERF_SAMPLE);
-		put_ids(w, mark->thread);
+		/* it is no sample of a thread, and may have no pid */
 		seam_proto_u64(proto(w), SAMPLE_RECORDS_LOST, mark->value);
 		seam_proto_close(proto(w), opened);
 		seam_proto_close(proto(w), packet);

@@ -10,15 +10,16 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "model/live/live_maps.h"
+#include "model/live/live_waits.h"
 #include "model/perf/resolver.h"
 #include "wire/perf/perf_record.h"
 #include "wire/perf/perf_sample.h"
+#include "wire/perf/wait_events.h"
 
 #define OTHER "[other]"
 
 enum {
-	/* Of one process: the least that a record may be for. */
-	MAX_VMAS = 16384,
 	MAX_PENDING_BYTES = 64 << 20,	/* side-band of one step */
 	MAX_PENDING = 1 << 21,		/* samples of one step */
 	MAX_MAPPINGS = 1 << 20,		/* of all processes */
@@ -26,30 +27,32 @@ enum {
 	KEYS_OF_ANY_PID = -1,
 };
 
-/* What is mapped in a process, ascending. */
-struct live_maps {
-	SEAM_ARRAY(struct seam_vma) vmas;
-	uint32_t n_changes;
-};
-
 /* By process of the profile. */
 struct live_process {
-	struct live_maps maps;
+	struct seam_live_maps maps;
 	uint32_t n_threads;		/* that live */
 	bool is_own;			/* excluded */
+};
+
+enum live_kind {
+	LIVE_SIDEBAND,
+	LIVE_SAMPLE,
+	LIVE_STACK,			/* of a wait */
+	LIVE_SWITCH,			/* .state begins */
 };
 
 /* A sample or a record of the side-band, until the step. */
 struct live_pending {
 	uint64_t ns;
 	uint32_t order;			/* in which they came */
-	bool is_sample;
+	enum live_kind kind;
 	size_t record;			/* side-band: in .bytes */
 	int32_t pid, tid;
 	uint32_t chain;			/* SEAM_NONE: one too many */
 	uint32_t event;
 	uint64_t weight;
 	uint16_t cpu;
+	enum seam_live_state state;
 };
 
 /* A stack that is still to be made, of a chain in a process. */
@@ -72,6 +75,13 @@ struct live_id {
 	uint32_t event;
 };
 
+struct live_event {
+	struct seam_perf_attr attr;
+	struct seam_perf_layout layout;
+	enum live_kind kind;		/* of its records */
+	uint32_t event;			/* of the profile, of samples */
+};
+
 /* A pid or a tid that lives, and the index of its thread or process. */
 struct live_number {
 	int32_t pid, tid;		/* tid KEYS_OF_ANY_PID: a process */
@@ -90,15 +100,19 @@ struct seam_live {
 	SEAM_ARRAY(struct live_stack) stacks;
 	SEAM_ARRAY(struct live_waiting) waiting;
 	SEAM_ARRAY(struct seam_located) located;
-	struct live_maps kernel;
+	struct seam_live_maps kernel;
 	struct seam_vma found;		/* by find_vma() */
 	SEAM_ARRAY(struct live_process) processes;
 	SEAM_ARRAY(struct live_number) numbers;
 	struct seam_index by_number;
 	SEAM_ARRAY(uint32_t) dying, dead;	/* processes: maps to free */
 
-	struct seam_perf_attr attrs[SEAM_LIVE_MAX_EVENTS];
-	struct seam_perf_layout layouts[SEAM_LIVE_MAX_EVENTS];
+	struct live_event events[SEAM_LIVE_MAX_EVENTS];	/* of the stream */
+	size_t n_events;
+	uint32_t waits_event;		/* off-cpu; preempted is the next */
+	uint32_t no_stack;		/* of a wait */
+	struct seam_live_waits waits;
+	SEAM_ARRAY(struct seam_thread_time) times_step, times_sum;
 	SEAM_ARRAY(struct live_id) ids;
 	struct seam_index by_id;
 
@@ -118,71 +132,14 @@ static uint32_t put(struct seam_live *l, const char *text)
 
 /* ---- maps ---- */
 
-static void maps_clear(struct live_maps *maps)
-{
-	free(maps->vmas.items);
-	maps->vmas.items = NULL;
-	maps->vmas.n = maps->vmas.cap = 0;
-	maps->n_changes++;
-}
-
-static int maps_copy(struct live_maps *to, const struct live_maps *from)
-{
-	maps_clear(to);
-	return SEAM_ARRAY_EXTEND(&to->vmas, from->vmas.items, from->vmas.n) ?
-	       0 : -ENOMEM;
-}
-
-/* The first vma that ends after @addr. */
-static size_t maps_at(const struct live_maps *maps, uint64_t addr)
-{
-	const struct seam_vma *vmas = maps->vmas.items;
-
-	return SEAM_ARRAY_SEARCH(i, maps->vmas.n, vmas[i].end <= addr);
-}
-
-/* Put @vma over what is there, of which parts before and after may be left. */
-static int maps_add(struct live_maps *maps, const struct seam_vma *vma)
-{
-	size_t first = maps_at(maps, vma->begin), last = first, n_left = 0;
-	struct seam_vma left[2];
-	struct seam_vma *vmas = maps->vmas.items;
-
-	while (last < maps->vmas.n && vmas[last].begin < vma->end)
-		last++;
-	/* a neighbour that reaches beyond keeps its part */
-	if (last > first && vmas[first].begin < vma->begin) {
-		left[n_left] = vmas[first];
-		left[n_left++].end = vma->begin;
-	}
-	if (last > first && vmas[last - 1].end > vma->end) {
-		left[n_left] = vmas[last - 1];
-		left[n_left++].begin = vma->end;
-	}
-	if (maps->vmas.n - (last - first) + n_left + 1 > MAX_VMAS)
-		return 0;
-	if (!SEAM_ARRAY_RESERVE(&maps->vmas, 3))
-		return -ENOMEM;
-	vmas = maps->vmas.items;
-	memmove(vmas + first + n_left + 1, vmas + last,
-		(maps->vmas.n - last) * sizeof(*vmas));
-	maps->vmas.n += n_left + 1 - (last - first);
-	for (size_t i = 0; i < n_left; i++)
-		vmas[first + (left[i].begin < vma->begin ? 0 : n_left)] =
-			left[i];
-	vmas[first + (n_left && left[0].begin < vma->begin)] = *vma;
-	maps->n_changes++;
-	return 0;
-}
-
 /* For the resolver: space is the process. */
 static const struct seam_vma *find_vma(void *context, bool is_kernel,
 				       uint32_t space, uint64_t addr)
 {
 	struct seam_live *l = context;
-	const struct live_maps *maps = is_kernel ? &l->kernel :
+	const struct seam_live_maps *maps = is_kernel ? &l->kernel :
 				       &l->processes.items[space].maps;
-	size_t i = maps_at(maps, addr);
+	size_t i = seam_live_maps_at(maps, addr);
 
 	if (i == maps->vmas.n || maps->vmas.items[i].begin > addr)
 		return NULL;
@@ -279,6 +236,10 @@ static int end_thread(struct seam_live *l, int32_t pid, int32_t tid,
 	if (thread->index == SEAM_NONE || process->index == SEAM_NONE ||
 	    thread->index == 0)
 		return 0;
+	if (l->waits_event &&
+	    seam_live_waits_enter(&l->waits, thread->index, SEAM_LIVE_UNKNOWN,
+				  ns))
+		return -ENOMEM;
 	thread->index = SEAM_NONE;
 	if (--l->processes.items[process->index].n_threads)
 		return 0;
@@ -292,7 +253,8 @@ static int end_thread(struct seam_live *l, int32_t pid, int32_t tid,
 static void free_dead(struct seam_live *l)
 {
 	for (size_t i = 0; i < l->dead.n; i++)
-		maps_clear(&l->processes.items[l->dead.items[i]].maps);
+		seam_live_maps_clear(
+			&l->processes.items[l->dead.items[i]].maps);
 	l->dead.n = 0;
 	(void)SEAM_ARRAY_EXTEND(&l->dead, l->dying.items, l->dying.n);
 	l->dying.n = 0;
@@ -321,7 +283,8 @@ static int apply_mapping(struct seam_live *l, const struct seam_perf_mapping *m)
 	};
 
 	/* of the kernel's text all addresses are, without a mapping */
-	if (!len || vma.mapping >= MAX_MAPPINGS || (is_kernel && strncmp(m->filename, "[kernel", 7) == 0))
+	if (!len || vma.mapping >= MAX_MAPPINGS ||
+	    (is_kernel && strncmp(m->filename, "[kernel", 7) == 0))
 		return 0;
 	if (m->build_id)
 		memcpy(module.build_id, m->build_id, m->build_id_size);
@@ -337,7 +300,7 @@ static int apply_mapping(struct seam_live *l, const struct seam_perf_mapping *m)
 	    }) ||
 	    l->profile.mappings.items[vma.mapping].module == SEAM_NONE)
 		return -ENOMEM;
-	return maps_add(is_kernel ? &l->kernel :
+	return seam_live_maps_add(is_kernel ? &l->kernel :
 			&l->processes.items[process].maps, &vma);
 }
 
@@ -356,7 +319,7 @@ static int apply_comm(struct seam_live *l, const struct seam_perf_sideband *r)
 		l->profile.processes.items[process].name = name;
 	if (r->misc & PERF_RECORD_MISC_COMM_EXEC) {
 		l->processes.items[process].is_own = false;
-		maps_clear(&l->processes.items[process].maps);
+		seam_live_maps_clear(&l->processes.items[process].maps);
 		return seam_live_names_ended(&l->names, r->comm.pid,
 					     r->sample_id.time);
 	}
@@ -386,7 +349,7 @@ static int apply_fork(struct seam_live *l, const struct seam_perf_task *task,
 	l->profile.processes.items[process].parent = parent;
 	l->profile.threads.items[thread].name =
 		l->profile.processes.items[parent].name;
-	return maps_copy(&l->processes.items[process].maps,
+	return seam_live_maps_copy(&l->processes.items[process].maps,
 			 &l->processes.items[parent].maps) ?:
 	       seam_live_names_forked(&l->names, task->ppid, task->pid, ns);
 }
@@ -409,7 +372,7 @@ static int apply_ksymbol(struct seam_live *l,
 		.function = put(l, symbol->name),
 	    }))
 		return -ENOMEM;
-	return maps_add(&l->kernel, &vma);
+	return seam_live_maps_add(&l->kernel, &vma);
 }
 
 static int apply(struct seam_live *l, const uint8_t *bytes)
@@ -417,7 +380,8 @@ static int apply(struct seam_live *l, const uint8_t *bytes)
 	struct seam_perf_record record = seam_perf_record_at(bytes);
 	struct seam_perf_sideband r;
 
-	if (seam_perf_sideband_read(&l->attrs[0], SEAM_NATIVE, &record, &r)) {
+	if (seam_perf_sideband_read(&l->events[0].attr, SEAM_NATIVE, &record,
+				    &r)) {
 		l->n_damaged++;
 		return 0;
 	}
@@ -443,9 +407,10 @@ static int apply(struct seam_live *l, const uint8_t *bytes)
 static int take_sample(struct seam_live *l,
 		       const struct seam_perf_record *record)
 {
-	const struct seam_perf_layout *first = &l->layouts[0];
+	const struct seam_perf_layout *first = &l->events[0].layout;
+	const struct live_event *event;
 	struct live_pending sample = {
-		.is_sample = true, .order = (uint32_t)l->pending.n,
+		.order = (uint32_t)l->pending.n,
 		.chain = SEAM_NONE,
 	};
 	struct seam_perf_core core = { .n_chain = 0 };
@@ -454,13 +419,15 @@ static int take_sample(struct seam_live *l,
 	uint32_t i = SEAM_INDEX_FIND(&l->by_id, seam_hash_u64(id), k,
 				     l->ids.items[k].id == id);
 
-	sample.event = i == SEAM_NONE ? 0 : l->ids.items[i].event;
-	if (sample.event >= l->profile.events.n ||
-	    !seam_perf_layout_read(&l->layouts[sample.event], record->payload,
-				   &core)) {
+	i = i == SEAM_NONE ? 0 : l->ids.items[i].event;
+	event = &l->events[i];
+	if (i >= l->n_events || !seam_perf_layout_read(&event->layout,
+						       record->payload, &core)) {
 		l->n_damaged++;
 		return 0;
 	}
+	sample.kind = event->kind;
+	sample.event = event->event;
 	sample.ns = core.time;
 	sample.pid = core.pid;
 	sample.tid = core.tid;
@@ -487,6 +454,34 @@ static bool is_applied(uint32_t type)
 	       type == PERF_RECORD_EXIT || type == PERF_RECORD_KSYMBOL;
 }
 
+/* The thread of the record loses its CPU, or has it. */
+static int take_switch(struct seam_live *l,
+		       const struct seam_perf_record *record)
+{
+	bool is_out = record->misc & PERF_RECORD_MISC_SWITCH_OUT;
+	struct seam_bytes payload = record->payload;
+	struct live_pending pending = {
+		.kind = LIVE_SWITCH, .order = (uint32_t)l->pending.n,
+		.state = !is_out ? SEAM_LIVE_RUNNING :
+			 record->misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT ?
+			 SEAM_LIVE_PREEMPTED : SEAM_LIVE_BLOCKED,
+	};
+	struct seam_perf_sample_id id;
+
+	if (seam_perf_sample_id_read(&l->events[0].attr, SEAM_NATIVE, &payload,
+				     &id) < 0 || l->pending.n >= MAX_PENDING) {
+		l->n_damaged++;
+		return 0;
+	}
+	/* of an idle CPU, and of a thread that has ended */
+	if (id.tid <= 0)
+		return 0;
+	pending.ns = id.time;
+	pending.pid = id.pid;
+	pending.tid = id.tid;
+	return SEAM_ARRAY_ADD(&l->pending, pending) ? 0 : -ENOMEM;
+}
+
 /* To be applied in the order of time. */
 static int take_sideband(struct seam_live *l,
 			 const struct seam_perf_record *record)
@@ -501,7 +496,7 @@ static int take_sideband(struct seam_live *l,
 
 	if (!is_applied(record->type))
 		return 0;
-	if (seam_perf_sample_id_read(&l->attrs[0], SEAM_NATIVE, &payload,
+	if (seam_perf_sample_id_read(&l->events[0].attr, SEAM_NATIVE, &payload,
 				     &id) < 0 ||
 	    l->bytes.n + size > MAX_PENDING_BYTES) {
 		l->n_damaged++;
@@ -529,7 +524,10 @@ int seam_live_take(struct seam_live *l, struct seam_bytes records)
 		}
 		record = seam_perf_record_at(records.data + at);
 		r = record.type == PERF_RECORD_SAMPLE ?
-		    take_sample(l, &record) : take_sideband(l, &record);
+		    take_sample(l, &record) :
+		    record.type == PERF_RECORD_SWITCH ||
+		    record.type == PERF_RECORD_SWITCH_CPU_WIDE ?
+		    take_switch(l, &record) : take_sideband(l, &record);
 		at += header.size;
 	}
 	return r;
@@ -538,7 +536,7 @@ int seam_live_take(struct seam_live *l, struct seam_bytes records)
 /* ---- a step ---- */
 
 static bool push(struct seam_live *l, const struct live_pending *from,
-		 uint32_t thread, uint32_t stack)
+		 uint32_t thread, uint32_t stack, uint64_t count)
 {
 	struct seam_samples *s = &l->profile.samples;
 	size_t i = s->n;
@@ -551,7 +549,7 @@ static bool push(struct seam_live *l, const struct live_pending *from,
 	s->cpu[i] = from->cpu;
 	s->event[i] = (uint16_t)from->event;
 	if (!seam_samples_set_weight(s, i, from->weight) ||
-	    !seam_samples_set_count(s, i, 1))
+	    !seam_samples_set_count(s, i, count))
 		return false;
 	s->n++;
 	return true;
@@ -582,7 +580,7 @@ static bool sum_up(struct seam_live *l, const struct seam_samples *from,
 	if (k == SEAM_NONE) {
 		k = (uint32_t)sum->n;
 		/* columns from the first one on: any value may change later */
-		return push(l, &one, thread, stack) &&
+		return push(l, &one, thread, stack, 1) &&
 		       (k || seam_samples_set_count(sum, k, 0)) &&
 		       (k || sum->weight ||
 			seam_samples_split_weight(sum, k, one.weight)) &&
@@ -605,12 +603,6 @@ static struct seam_resolver_where place_of(const struct live_pending *sample,
 	};
 }
 
-/*
- * A process reads the files, and each message costs two switches.  So stacks
- * are made at the end of a step: until then a sample has the place of each
- * address in its file, as it was mapped then.
- */
-
 /* Its chains have other names from now on. */
 static void names_changed(void *context, int32_t pid)
 {
@@ -619,6 +611,50 @@ static void names_changed(void *context, int32_t pid)
 
 	if (process != SEAM_NONE)
 		l->processes.items[process].maps.n_changes++;
+}
+
+/*
+ * A process reads the files, and each message costs two switches.  So stacks
+ * are made at the end of a step: until then a sample has the place of each
+ * address in its file, as it was mapped then.
+ */
+
+/* A stack that may not be made yet, as a number, and back. */
+static uint64_t ref_of(const struct live_waiting *w)
+{
+	return (uint64_t)!w->is_made << 32 | w->stack;
+}
+
+static uint32_t stack_of_ref(const struct seam_live *l, uint64_t ref)
+{
+	return ref >> 32 ? l->stacks.items[(uint32_t)ref].stack : (uint32_t)ref;
+}
+
+/* Samples of waits and, that count nothing, of the first event. */
+static int flush_waits(struct seam_live *l)
+{
+	for (size_t i = 0; i < l->waits.waits.n; i++) {
+		const struct seam_live_wait *w = &l->waits.waits.items[i];
+		const struct live_pending wait = {
+			.ns = w->to_ns - w->ns, .weight = w->ns,
+			.event = l->waits_event + w->is_preempted,
+			.cpu = UINT16_MAX,
+		}, nothing = { .ns = wait.ns, .cpu = UINT16_MAX };
+		uint32_t stack = w->has_stack ? stack_of_ref(l, w->stack) :
+						l->no_stack;
+
+		if (!push(l, &wait, w->thread, stack, 1) ||
+		    !push(l, &nothing, w->thread, stack, 0))
+			return -ENOMEM;
+	}
+	l->waits.waits.n = 0;
+	for (size_t i = 0; i < l->waits.runs.n; i++) {
+		struct seam_live_run *run = &l->waits.runs.items[i];
+
+		if (run->stack_ns)
+			run->stack = stack_of_ref(l, run->stack);
+	}
+	return 0;
 }
 
 /* Make the stacks that are waiting, and add their samples in order. */
@@ -640,10 +676,11 @@ static int flush(struct seam_live *l)
 		const struct live_waiting *w = &l->waiting.items[i];
 
 		if (!push(l, &l->pending.items[w->pending], w->thread,
-			  w->is_made ? w->stack :
-			  l->stacks.items[w->stack].stack))
+			  stack_of_ref(l, ref_of(w)), 1))
 			return -ENOMEM;
 	}
+	if (flush_waits(l))
+		return -ENOMEM;
 	for (size_t i = 0; i < l->stacks.n; i++)
 		l->waits_for.items[l->stacks.items[i].chain] = 0;
 	l->stacks.n = l->waiting.n = l->located.n = 0;
@@ -706,7 +743,13 @@ static int add_sample(struct seam_live *l, const struct live_pending *p)
 	process = l->profile.threads.items[thread].process;
 	if (l->processes.items[process].is_own)
 		return 0;
-	if (find_stack(l, p, process, &w) || !SEAM_ARRAY_ADD(&l->waiting, w))
+	if (p->kind == LIVE_SWITCH)
+		return seam_live_waits_enter(&l->waits, thread, p->state,
+					     p->ns);
+	if (find_stack(l, p, process, &w) ||
+	    (p->kind == LIVE_STACK ?
+	     seam_live_waits_stack(&l->waits, thread, ref_of(&w), p->ns) :
+	     SEAM_ARRAY_ADD(&l->waiting, w) ? 0 : -ENOMEM))
 		return -ENOMEM;
 	return l->located.n > MAX_LOCATED ? flush(l) : 0;
 }
@@ -781,7 +824,7 @@ static void number_kept(const struct seam_live *l, struct kept_ids *ids)
 }
 
 /* Number the mappings of @maps that have no number yet. */
-static void keep_mappings(struct live_maps *maps, struct kept_ids *ids,
+static void keep_mappings(struct seam_live_maps *maps, struct kept_ids *ids,
 			  uint32_t *n)
 {
 	for (size_t i = 0; i < maps->vmas.n; i++) {
@@ -818,19 +861,41 @@ static int move_mappings(struct seam_live *l, struct kept_ids *ids)
 	return 0;
 }
 
+static void add_times(struct seam_thread_time *to,
+		      const struct seam_thread_time *from)
+{
+	to->running_ns += from->running_ns;
+	to->blocked_ns += from->blocked_ns;
+	to->preempted_ns += from->preempted_ns;
+}
+
 static void move_threads(struct seam_live *l, const struct kept_ids *ids)
 {
 	struct seam_profile *p = &l->profile;
 	size_t n = 0;
 
-	for (size_t i = 0; i < p->threads.n; i++)
-		if (i == 0 || ids->threads.items[i]) {
-			struct seam_thread thread = p->threads.items[i];
+	for (size_t i = 0; i < p->threads.n; i++) {
+		struct seam_thread thread = p->threads.items[i];
+		bool is_kept = i == 0 || ids->threads.items[i];
 
-			thread.process = ids->processes.items[thread.process];
-			p->threads.items[n++] = thread;
-		}
+		if (i < l->waits.runs.n && is_kept)
+			l->waits.runs.items[n] = l->waits.runs.items[i];
+		if (i < l->times_sum.n && is_kept)
+			l->times_sum.items[n] = l->times_sum.items[i];
+		else if (i < l->times_sum.n)
+			add_times(&l->times_sum.items[0],
+				  &l->times_sum.items[i]);
+		if (!is_kept)
+			continue;
+		thread.process = ids->processes.items[thread.process];
+		p->threads.items[n++] = thread;
+	}
 	p->threads.n = n;
+	if (l->waits.runs.n > n)
+		l->waits.runs.n = l->waits.times.n = n;
+	if (l->times_sum.n > n)
+		l->times_sum.n = n;
+	l->times_step.n = 0;
 }
 
 static void move_processes(struct seam_live *l, const struct kept_ids *ids)
@@ -843,7 +908,7 @@ static void move_processes(struct seam_live *l, const struct kept_ids *ids)
 		struct seam_process process = p->processes.items[i];
 
 		if (i && !to[i]) {
-			maps_clear(&l->processes.items[i].maps);
+			seam_live_maps_clear(&l->processes.items[i].maps);
 			continue;
 		}
 		if (process.parent != SEAM_NONE)
@@ -918,7 +983,34 @@ static void forget_chains(struct seam_live *l)
 	l->changes.n = l->waits_for.n = 0;
 }
 
-int seam_live_step(struct seam_live *l)
+/* The times of the step are added to the sum. */
+static int take_times(struct seam_live *l)
+{
+	size_t n = l->profile.threads.n;
+
+	if (!SEAM_ARRAY_GROW(&l->waits.times, n) ||
+	    !SEAM_ARRAY_GROW(&l->times_sum, n))
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		add_times(&l->times_sum.items[i], &l->waits.times.items[i]);
+	l->times_step.n = 0;
+	if (!SEAM_ARRAY_EXTEND(&l->times_step, l->waits.times.items, n))
+		return -ENOMEM;
+	seam_live_waits_next(&l->waits);
+	return 0;
+}
+
+/* Those of the step, or of all; without memory none. */
+static void show_times(struct seam_live *l)
+{
+	l->profile.thread_times.n = 0;
+	if (l->waits_event)
+		(void)SEAM_ARRAY_EXTEND(&l->profile.thread_times, l->has_sum ?
+				l->times_sum.items : l->times_step.items,
+				l->times_step.n);
+}
+
+int seam_live_step(struct seam_live *l, uint64_t now_ns)
 {
 	bool had_sum = l->has_sum;
 	int r = forget_ended(l);
@@ -929,9 +1021,11 @@ int seam_live_step(struct seam_live *l)
 	for (size_t i = 0; r == 0 && i < l->pending.n; i++) {
 		const struct live_pending *p = &l->pending.items[i];
 
-		r = p->is_sample ? add_sample(l, p) :
+		r = p->kind != LIVE_SIDEBAND ? add_sample(l, p) :
 		    apply(l, l->bytes.items + p->record);
 	}
+	if (r == 0)
+		r = seam_live_waits_step(&l->waits, now_ns);
 	if (r == 0)
 		r = seam_live_names_update(&l->names, names_changed, l);
 	if (r == 0)
@@ -943,12 +1037,16 @@ int seam_live_step(struct seam_live *l)
 	for (size_t i = 0; r == 0 && i < l->step.n; i++)
 		r = sum_up(l, &l->step, i) ? 0 : -ENOMEM;
 	swap_samples(l, had_sum);
+	if (r == 0 && l->waits_event)
+		r = take_times(l);
+	show_times(l);
 	return r;
 }
 
 void seam_live_select(struct seam_live *l, bool all)
 {
 	swap_samples(l, all);
+	show_times(l);
 }
 
 /* ---- begin and end ---- */
@@ -1023,8 +1121,8 @@ void seam_live_free(struct seam_live *l)
 	if (!l)
 		return;
 	for (size_t i = 0; i < l->processes.n; i++)
-		maps_clear(&l->processes.items[i].maps);
-	maps_clear(&l->kernel);
+		seam_live_maps_clear(&l->processes.items[i].maps);
+	seam_live_maps_clear(&l->kernel);
 	swap_samples(l, false);
 	seam_samples_fini(&l->sum);
 	seam_resolver_fini(&l->resolver);
@@ -1044,26 +1142,64 @@ void seam_live_free(struct seam_live *l)
 	free(l->stacks.items);
 	free(l->waiting.items);
 	free(l->located.items);
+	seam_live_waits_fini(&l->waits);
+	free(l->times_step.items);
+	free(l->times_sum.items);
 	free(l->bytes.items);
 	free(l->pending.items);
 	seam_index_fini(&l->by_sum);
 	free(l);
 }
 
+/* Of the profile; its number goes to *@number. */
+static int add_profile_event(struct seam_live *l, const char *name,
+			     enum seam_unit unit, bool is_wait,
+			     uint32_t *number)
+{
+	*number = (uint32_t)l->profile.events.n;
+	return SEAM_ARRAY_ADD(&l->profile.events, (struct seam_profile_event) {
+		.name = put(l, name), .unit = (uint8_t)unit,
+		.is_wait = is_wait }) ? 0 : -ENOMEM;
+}
+
+/* The events off-cpu and preempted, and the stack of waits without one. */
+static int add_waits(struct seam_live *l)
+{
+	uint32_t preempted, frame = seam_profile_marker(&l->profile,
+						"[stack not recorded]");
+
+	l->no_stack = frame == SEAM_NONE ? SEAM_NONE :
+		      seam_profile_stack(&l->profile, 0, frame);
+	return l->no_stack == SEAM_NONE ? -ENOMEM :
+	       add_profile_event(l, "off-cpu", SEAM_UNIT_NS, true,
+				 &l->waits_event) ?:
+	       add_profile_event(l, "preempted", SEAM_UNIT_NS, true,
+				 &preempted);
+}
+
 int seam_live_add_event(struct seam_live *l,
 			const struct seam_live_event *event)
 {
-	size_t i = l->profile.events.n;
+	struct live_event *e = &l->events[l->n_events];
 
-	if (i == SEAM_LIVE_MAX_EVENTS)
+	if (l->n_events == SEAM_LIVE_MAX_EVENTS)
 		return -EOVERFLOW;
-	l->attrs[i] = event->attr;
-	l->layouts[i] = seam_perf_layout_make(&event->attr, SEAM_NATIVE);
-	return SEAM_ARRAY_ADD(&l->profile.events, (struct seam_profile_event) {
-		.name = put(l, event->name),
-		.unit = seam_perf_attr_is_clock(&event->attr) ? SEAM_UNIT_NS :
-			SEAM_UNIT_COUNT,
-	}) ? 0 : -ENOMEM;
+	*e = (struct live_event) {
+		.attr = event->attr, .kind = LIVE_SAMPLE,
+		.layout = seam_perf_layout_make(&event->attr, SEAM_NATIVE),
+	};
+	l->n_events++;
+	if (strcmp(event->name, SEAM_SWITCH_STACK_EVENT) == 0 ||
+	    strcmp(event->name, SEAM_BLOCKED_STACK_EVENT) == 0) {
+		e->kind = LIVE_STACK;
+		return 0;
+	}
+	if (strcmp(event->name, SEAM_SWITCH_EVENT) == 0)
+		return add_waits(l);
+	return add_profile_event(l, event->name,
+				 seam_perf_attr_is_clock(&event->attr) ?
+				 SEAM_UNIT_NS : SEAM_UNIT_COUNT, false,
+				 &e->event);
 }
 
 int seam_live_add_id(struct seam_live *l, uint64_t id, uint32_t event)

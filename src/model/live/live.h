@@ -16,7 +16,12 @@
  * "[other]", in a thread "[other]".  Threads that have ended are forgotten from
  * time to time: in the sum their samples are those of "[other]" then.
  *
- * Names of JIT code are those that its runtime has written when a step begins
+ * With the events of --off-cpu (wire/perf/wait_events.h) the profile has the
+ * events off-cpu and preempted, whose samples are the parts of waits that are in
+ * each step, and thread_times.  Each wait has a sample of the first event too,
+ * that counts nothing: rows of that event are then of all threads and functions.
+ *
+ * Names of JIT code are those that its runtime has written when a step ends
  * (live_names.h).  Left out: Lua functions are not known.
  *
  * Threads: one.
@@ -69,11 +74,11 @@ int seam_live_exclude(struct seam_live *live, int32_t pid);
 int seam_live_take(struct seam_live *live, struct seam_bytes records);
 
 /*
- * What has come since the last call becomes the samples of the profile.  0 or
- * -ENOMEM.  Cost: the names of places that are new, a look-up in a hash for
- * each sample.
+ * What has come since the last call becomes the samples of the profile, and
+ * waits that go on at @now_ns are counted up to then.  0 or -ENOMEM.  Cost: the
+ * names of places that are new, a look-up in a hash for each sample.
  */
-int seam_live_step(struct seam_live *live);
+int seam_live_step(struct seam_live *live, uint64_t now_ns);
 
 /* Have the profile the samples of the last step, or with @all of all steps. */
 void seam_live_select(struct seam_live *live, bool all);

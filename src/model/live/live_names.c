@@ -230,11 +230,11 @@ static int read_again(struct seam_live_names *names,
 	if (!f->found || stat(found, &st) < 0)
 		st = (struct stat) { 0 };
 	/* another file: from its begin */
-	if (st.st_ino != f->ino)
-		f->taken_bytes = 0;
+	if (st.st_ino != f->ino || file.bytes.size < f->size_bytes)
+		f->taken_bytes = f->size_bytes = 0;
+	names->n_bytes += file.bytes.size - f->size_bytes;
 	f->ino = st.st_ino;
 	f->size_bytes = file.bytes.size;
-	names->n_bytes += file.bytes.size;
 	r = f->found ? add(names, f, &file) : -ENOMEM;
 	seam_file_close(&file);
 	*has_more = seam_jit_code_count(names->sources->code) > n;

@@ -419,8 +419,8 @@ static bool is_in_rusage(const struct counters *c, size_t i)
  * and that had @n_switches; of others the time between their switches, which is
  * some microseconds less for each of them.  Where that cannot be all, because
  * records were lost or a process of these was not waited for, the kernel's
- * counter if it has more: it leaves as much of each switch out, and has the time
- * that a hypervisor took.
+ * counter if it has more: it leaves as much of each switch out, and has the
+ * time that a hypervisor took.
  */
 static void set_task_clock(struct counters *c, double clock_ns,
 			   uint64_t n_switches,

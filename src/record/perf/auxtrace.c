@@ -387,14 +387,15 @@ int seam_auxtrace_snapshot_all(struct seam_sources *s,
 			       struct seam_data_file *file,
 			       struct seam_err *err)
 {
-	ssize_t r = 0;
+	ssize_t r;
 
 	seam_sources_hold_aux(s, true);
-	for (size_t i = 0; r >= 0 && i < s->rings.n; i++)
-		if (s->rings.items[i].aux.size)
-			r = seam_auxtrace_snapshot(file, &s->rings.items[i],
-						   (uint32_t)i,
-						   s->aux_snapshot_bytes,
-						   err);
-	return r < 0 ? (int)r : 0;
+	for (size_t i = 0; i < s->rings.n; i++)
+		if (s->rings.items[i].aux.size &&
+		    (r = seam_auxtrace_snapshot(file, &s->rings.items[i],
+						(uint32_t)i,
+						s->aux_snapshot_bytes,
+						err)) < 0)
+			return (int)r;
+	return 0;
 }

@@ -126,7 +126,7 @@ struct seam_sources {
 	uint64_t aux_snapshot_bytes;	/* of one buffer, at most; 0: all */
 	uint64_t watermark;	/* bytes to a wakeup; 0: a part of the ring */
 	const char *filter;	/* of tracepoints; NULL: none */
-	/* All threads, in samples those of this cgroup (proc/cgroup.h) alone. */
+	/* of all threads those of this cgroup are sampled (proc/cgroup.h) */
 	const char *cgroup;	/* NULL: of any */
 	int cgroup_fd;		/* while they are opened */
 

@@ -26,26 +26,22 @@ static void set_enabled(const struct seam_sources *s, uint32_t ring,
 	}
 }
 
-/* The size of a record with a stack: the kernel reserves that of the copy. */
-static uint64_t stack_bytes(const struct seam_sources *s)
+/*
+ * The kernel writes from high positions to low ones, and reserves the whole size
+ * of a copy.
+ */
+static void count_overwritten(const struct seam_sources *s,
+			      struct seam_source_ring *ring)
 {
-	uint64_t bytes = 0;
+	uint64_t head = seam_ring_head(&ring->ring), bytes = 0, n;
 
 	for (size_t e = 0; e < s->n_events; e++)
 		if (s->events[e].is_switch_stack)
 			bytes = s->events[e].attr.sample_stack_user;
-	return bytes ? bytes : SMALL_BYTES;
-}
-
-/* The kernel writes from high positions to low ones. */
-static void count_overwritten(const struct seam_sources *s,
-			      struct seam_source_ring *ring)
-{
-	uint64_t head = seam_ring_head(&ring->ring);
-	uint64_t n = (ring->budget.head - head) / stack_bytes(s);
-
+	bytes = bytes ? bytes : SMALL_BYTES;
+	n = (ring->budget.head - head) / bytes;
 	ring->budget.left_ns -= (int64_t)n * SEAM_SWITCH_STACK_NS;
-	ring->budget.head -= n * stack_bytes(s);
+	ring->budget.head -= n * bytes;
 }
 
 void seam_switch_stacks_check(struct seam_switch_stacks *stacks,

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 #ifdef __x86_64__
@@ -32,6 +33,7 @@ struct seam_blocked_thread {
 	bool is_due;			/* it is in the list */
 	bool is_refused;
 	bool is_attached;		/* and had no SWITCH record yet */
+	bool has_stack;			/* of the wait that begins next */
 	uint64_t out_ns;		/* the wait that is not read yet */
 	int syscall_fd, schedstat_fd, pagemap_fd;	/* 0: not open */
 };
@@ -106,6 +108,7 @@ static void add_wait(struct seam_blocked_stacks *b,
 {
 	t->out_ns = time_ns;
 	join_list(b, t);
+	b->had_switch = true;
 }
 
 void seam_blocked_stacks_attach(struct seam_blocked_stacks *b, uint32_t pid,
@@ -121,21 +124,28 @@ void seam_blocked_stacks_attach(struct seam_blocked_stacks *b, uint32_t pid,
 	add_wait(b, t, time_ns);
 }
 
+void seam_blocked_stacks_sample(struct seam_blocked_stacks *b, uint32_t pid,
+				uint32_t tid)
+{
+	if (b->threads && tid)
+		slot_of(b, pid, tid)->has_stack = true;
+}
+
 void seam_blocked_stacks_switch(struct seam_blocked_stacks *b, uint32_t pid,
 				uint32_t tid, uint64_t time_ns, bool is_out,
 				bool is_preempt)
 {
 	struct seam_blocked_thread *t;
 
-	if (!b->threads || !tid ||
-	    (b->only_attached && thread_of(b, tid)->tid != tid))
+	if (!b->threads || !tid)
 		return;
-	b->had_switch = true;
+	/* a wait that is to be read may follow: mostly none does of samples */
+	b->had_switch |= !b->has_samples;
 	t = slot_of(b, pid, tid);
 	leave_list(b, t);
-	t->is_attached = false;
-	if (is_out && !is_preempt && !t->is_refused && !b->only_attached)
+	if (is_out && !is_preempt && !t->is_refused && !t->has_stack)
 		add_wait(b, t, time_ns);
+	t->is_attached = t->has_stack = false;
 }
 
 void seam_blocked_stacks_sideband(struct seam_blocked_stacks *b,
@@ -174,6 +184,7 @@ static int open_file(const struct seam_blocked_thread *t, const char *name)
 static int open_files(struct seam_blocked_stacks *b,
 		      struct seam_blocked_thread *t)
 {
+	struct stat owner;
 	int error;
 
 	if (t->syscall_fd)
@@ -181,13 +192,15 @@ static int open_files(struct seam_blocked_stacks *b,
 	t->syscall_fd = open_file(t, "syscall");
 	t->schedstat_fd = t->syscall_fd < 0 ? -1 : open_file(t, "schedstat");
 	t->pagemap_fd = t->schedstat_fd < 0 ? -1 : open_file(t, "pagemap");
-	if (t->pagemap_fd >= 0) {
+	error = t->pagemap_fd < 0 || fstat(t->syscall_fd, &owner) < 0 ? errno :
+		owner.st_uid != geteuid() ? EPERM : 0;
+	if (!error) {
 		b->n_open++;
 		return 0;
 	}
-	error = errno;
 	seam_file_close_fd(t->syscall_fd);
 	seam_file_close_fd(t->schedstat_fd);
+	seam_file_close_fd(t->pagemap_fd);
 	t->syscall_fd = t->schedstat_fd = t->pagemap_fd = 0;
 	return error;
 }
@@ -428,7 +441,7 @@ int seam_blocked_stacks_wait_ms(struct seam_blocked_stacks *b, int wait_ms)
 	int ms = b->min_ns > SEAM_NS_PER_MS * LONGEST_WAIT_MS ?
 		 LONGEST_WAIT_MS : (int)(b->min_ns / SEAM_NS_PER_MS);
 
-	if (!b->threads || (b->only_attached && !b->first))
+	if (!b->threads || (b->has_samples && !b->had_switch && !b->first))
 		return wait_ms;
 	/* after a switch there may be others; longer the longer there is none */
 	if (!b->had_switch && !b->first)

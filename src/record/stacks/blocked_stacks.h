@@ -2,11 +2,11 @@
 /*
  * blocked_stacks.h - stacks of waiting threads, read from outside
  *
- * Where the kernel gives no sample at a switch (perf_event_paranoid 2), a
- * thread that waits for longer than a minimum is read while it waits: nothing
- * is done to the thread.  SWITCH records say which threads these are.  The
- * recorder looks once in a minimum, so waits are read from half of that on;
- * each is read once:
+ * Where the kernel gives no sample at a switch, at perf_event_paranoid 2 or
+ * beyond the budget (switch_stacks.h), a thread that waits for longer than a
+ * minimum is read while it waits: nothing is done to the thread.  SWITCH records
+ * say which threads these are.  The recorder looks once in a minimum, so waits
+ * are read from half of that on; each is read once:
  *
  *   1. /proc/PID/task/TID/schedstat: how often the thread was switched in.
  *   2. /proc/PID/task/TID/syscall: number of the system call (-1: a page fault,
@@ -28,12 +28,14 @@
  *
  * What may be read is up to the kernel: a process of the same user, dumpable,
  * and as Yama allows.  A refusal is counted, and the thread not tried again.
+ * A recorder that may read the processes of other users does not: between steps 2
+ * and 3 another thread of a process may map memory that never comes, and the
+ * recorder would wait for it.
  *
  * Threads that ran before the recording may wait all the time, without any
  * SWITCH record: they are read as if they had lost their CPU when the recording
- * began, also where the kernel gives samples at switches.  Whether such a thread
- * waits is in the sample even where its stack was not read
- * (SEAM_BLOCKED_NOT_READ).
+ * began.  Whether such a thread waits is in the sample even where its stack was
+ * not read (SEAM_BLOCKED_NOT_READ).
  *
  * Bounded: SEAM_BLOCKED_THREADS threads, of which those are forgotten whose
  * slot another one needs, SEAM_BLOCKED_FDS threads with open files, and
@@ -80,7 +82,7 @@ struct seam_blocked_stacks {
 	size_t n_open;			/* threads with open files */
 	uint64_t allowed_ns;		/* until then reads are paid for */
 	bool had_switch;		/* since the last look */
-	bool only_attached;		/* others have samples of the kernel */
+	bool has_samples;		/* of switches, of the kernel: set by the caller */
 	uint64_t n[SEAM_BLOCKED_N_RESULTS];
 	uint8_t *record;		/* the last one */
 };
@@ -98,6 +100,13 @@ int seam_blocked_stacks_init(struct seam_blocked_stacks *blocked,
 /* The recording begins, at @time_ns, with a thread that runs already. */
 void seam_blocked_stacks_attach(struct seam_blocked_stacks *blocked,
 				uint32_t pid, uint32_t tid, uint64_t time_ns);
+
+/*
+ * The kernel sampled the stack of a thread that loses its CPU: the wait that
+ * begins with its next SWITCH record is not read.
+ */
+void seam_blocked_stacks_sample(struct seam_blocked_stacks *blocked,
+				uint32_t pid, uint32_t tid);
 
 /* A SWITCH record, in the order of time. */
 void seam_blocked_stacks_switch(struct seam_blocked_stacks *blocked,

@@ -154,7 +154,6 @@ int seam_dwarf_open(struct seam_dwarf **dwarf, struct seam_elf *file,
 {
 	struct seam_dwarf *d = calloc(1, sizeof(*d));
 	int r = 0;
-	size_t n;
 
 	*dwarf = NULL;
 	if (!d) {
@@ -189,7 +188,7 @@ int seam_dwarf_open(struct seam_dwarf **dwarf, struct seam_elf *file,
 		return r;
 	}
 	seam_elf_release_fd(&d->file);
-	if (dwarf_getaranges(d->dwarf, &d->aranges, &n) || n == 0)
+	if (dwarf_getaranges(d->dwarf, &d->aranges, NULL))
 		d->aranges = NULL;
 	*dwarf = d;
 	return 0;
@@ -416,8 +415,7 @@ static void index_units(struct seam_dwarf *d)
 /* The DIE of the unit that has code at @addr. */
 static bool find_unit(struct seam_dwarf *d, uint64_t addr, Dwarf_Die *unit)
 {
-	Dwarf_Arange *arange = d->aranges ?
-			       dwarf_getarange_addr(d->aranges, addr) : NULL;
+	Dwarf_Arange *arange = dwarf_getarange_addr(d->aranges, addr);
 	Dwarf_Off offset;
 	uint32_t id;
 	Dwarf_Die die;

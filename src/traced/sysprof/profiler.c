@@ -691,7 +691,7 @@ static int stop(const void *vm)
 
 __attribute__((destructor)) static void stop_at_exit(void)
 {
-	if (!is_idle() && current.output.ends_at_exit)
+	if (current.output.ends_at_exit)
 		stop(NULL);
 }
 

@@ -13,6 +13,7 @@ enum {
 	MAX_TARGETS = 256,	/* of jumps, that are remembered */
 	MAX_CHANGES = 512,	/* of the height */
 	MAX_HEIGHT = 1 << 30,
+	MAX_ALIGN = 256,	/* of AVX-512 it is 64; each value costs a walk */
 };
 
 /* ---- one instruction ---- */
@@ -365,7 +366,7 @@ static void apply(struct height_sweep *s, struct effect effect)
 		s->has_left = true;
 		break;
 	case ALIGN:
-		now->is_known &= !now->align;
+		now->is_known &= !now->align && effect.bytes <= MAX_ALIGN;
 		now->align = effect.bytes;
 		break;
 	case UNKNOWN:

@@ -10,7 +10,9 @@ import { LAYERS, NONE, type Profile } from "../profile";
 import { pairPut, pairTable, type PairTable } from "./arrays";
 import type { Chosen } from "./chosen";
 import { buildName, isUnnamed, moduleName } from "./diff_names";
-import { linkTree, treeOf, type CountedTree } from "./sums";
+import { treeOf } from "./sums";
+import { depthFirst, emptyTree, linkTree, type CountedTree }
+	from "./tree_nodes";
 
 export const LEAST_SAMPLES = 10;	/* a run, for a verdict */
 
@@ -46,7 +48,7 @@ export interface Diff {
 	unit: "ns" | "count";
 	all: Change;
 	rows: DiffRow[];	/* largest changes of self first */
-	/* B's totals for a unit of work; func is of B, or of A where gone */
+	/* B's totals for a unit of work; func is of B, NONE where gone */
 	tree: CountedTree;
 	functions: DiffFunction[];	/* by the tree's path */
 	warnings: string[];
@@ -275,56 +277,29 @@ function byFunction(j: Joining, order: CountedTree, node: Amounts,
 	return sums;
 }
 
-/* Nodes depth first, children by name; self and count of @side. */
-function ordered(j: Joining): { place: Uint32Array; order: number[] } {
-	const children: number[][] = j.parent.map(() => []);
-	const place = new Uint32Array(j.parent.length), order: number[] = [];
-	const open = [0];
-	const names = j.functions.map(f => f.name);
-
-	for (let i = 1; i < j.parent.length; i++)
-		children[j.parent[i]!]!.push(i);
-	while (open.length) {
-		const node = open.pop()!;
-
-		place[node] = order.push(node) - 1;
-		open.push(...children[node]!.sort((a, b) => {
-			const x = names[j.func[a]!]!, y = names[j.func[b]!]!;
-
-			return x < y ? 1 : x > y ? -1 : j.func[b]! - j.func[a]!;
-		}));
-	}
-	return { place, order };
-}
-
+/*
+ * The joined tree with the sums of @side.  A node's path is its joined
+ * function; its func, B's, and NONE where B has none.
+ */
 function sideTree(j: Joining, side: 0 | 1, unit: "ns" | "count"):
 		CountedTree {
-	const { place, order } = ordered(j), n = order.length;
-	const column = (of: number[]) => Float64Array.from(order, i =>
-		of[i] ?? 0);
-	const tree: CountedTree = {
-		n, unit, change: null,
-		/* here the joined function */
-		path: Uint32Array.from(order, i => j.func[i]!),
-		thread: new Uint32Array(n).fill(NONE),
-		parent: Uint32Array.from(order, i => i ? place[j.parent[i]!]! :
-					 NONE),
-		func: Uint32Array.from(order, i => {
-			const f = i ? j.functions[j.func[i]!]! : null;
+	const n = j.parent.length, tree = emptyTree(n, unit);
+	const names = j.functions.map(f => f.name);
+	const { order, place } = depthFirst(j.parent, n, (a, b) => {
+		const x = names[j.func[a]!]!, y = names[j.func[b]!]!;
 
-			return !f ? NONE : f.funcs[1] !== NONE ? f.funcs[1] :
-			       f.funcs[0];
-		}),
-		inlined: new Uint8Array(n),
-		firstChild: new Uint32Array(n).fill(NONE),
-		nextSibling: new Uint32Array(n).fill(NONE),
-		depth: new Uint16Array(n),
-		self: column(j.self[side]), total: new Float64Array(n),
-		selfCount: column(j.count[side]),
-		totalCount: new Float64Array(n),
-		waiting: new Float64Array(n),
-	};
+		return x < y ? -1 : x > y ? 1 : j.func[a]! - j.func[b]!;
+	});
 
+	order.forEach((node, i) => {
+		tree.self[i] = j.self[side][node] ?? 0;
+		tree.selfCount[i] = j.count[side][node] ?? 0;
+		tree.path[i] = j.func[node]!;
+		if (i === 0)
+			return;
+		tree.parent[i] = place[j.parent[node]!]!;
+		tree.func[i] = j.functions[j.func[node]!]!.funcs[1];
+	});
 	linkTree(tree);
 	return tree;
 }

@@ -9,9 +9,8 @@
  * of the time range makes none.
  */
 import { LAYERS, NONE, type Profile } from "../profile";
-import {
-	byKey, memo, pairGet, pairPut, pairTable, type PairTable,
-} from "./arrays";
+import { memo, pairGet, pairPut, pairTable, type PairTable } from "./arrays";
+import { depthFirst } from "./tree_nodes";
 
 export interface Paths {
 	n: number;		/* path 0 is the empty one */
@@ -80,28 +79,11 @@ function find(profile: Profile, hasLayer: boolean[]): Found {
 
 /* By found path its number, depth first, children by name. */
 function numberDown(profile: Profile, found: Found): Uint32Array {
-	const ranks = nameRanks(profile);
-	const children = byKey(found.parent, found.n, found.n);
-	const numbers = new Uint32Array(found.n);
-	const open = [0];
-	let next = 0;
+	const ranks = nameRanks(profile), { key } = found;
 
-	const order = (a: number, b: number) =>
-		ranks[found.key[b]! >>> 1]! - ranks[found.key[a]! >>> 1]! ||
-		found.key[b]! - found.key[a]!;
-
-	while (open.length) {
-		const path = open.pop()!;
-		const at = children.rows.subarray(children.start[path],
-						  children.start[path + 1]);
-
-		numbers[path] = next++;
-		if (at.length > 1)
-			at.sort(order);	/* the last one is taken first */
-		for (let i = 0; i < at.length; i++)
-			open.push(at[i]!);
-	}
-	return numbers;
+	return depthFirst(found.parent, found.n, (a, b) =>
+		ranks[key[a]! >>> 1]! - ranks[key[b]! >>> 1]! ||
+		key[a]! - key[b]!).place;
 }
 
 function renumber(found: Found, numbers: Uint32Array,

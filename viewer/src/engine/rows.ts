@@ -9,7 +9,8 @@
 import { LAYERS, NONE, type Profile } from "../profile";
 import type { Chosen } from "./chosen";
 import type { Paths } from "./paths";
-import { outermostNodes, treeOf, type CountedTree } from "./sums";
+import { outermostNodes, treeOf } from "./sums";
+import type { CountedTree } from "./tree_nodes";
 
 export const KEYS = [
 	"function", "module", "layer", "thread", "process", "cpu", "wait",

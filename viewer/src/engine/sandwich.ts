@@ -11,7 +11,9 @@ import { NONE } from "../profile";
 import { pairPut, pairTable } from "./arrays";
 import type { Chosen } from "./chosen";
 import { nameRanks } from "./paths";
-import { linkTree, treeOf, type CountedTree } from "./sums";
+import { treeOf } from "./sums";
+import { depthFirst, emptyTree, linkTree, type CountedTree }
+	from "./tree_nodes";
 
 export interface Sandwich {
 	callers: CountedTree;
@@ -118,38 +120,21 @@ function calleesOf(tree: CountedTree, outer: Uint32Array): Growing {
 /* With children by name, as src/tree.ts promises. */
 function finish(chosen: Chosen, g: Growing): CountedTree {
 	const n = g.parent.length, ranks = nameRanks(chosen.profile);
-	const children: number[][] = g.parent.map(() => []);
-	const order: number[] = [], place = new Uint32Array(n), open = [0];
+	const tree = emptyTree(n, chosen.unit), { key } = g;
+	const { order, place } = depthFirst(g.parent, n, (a, b) =>
+		ranks[key[a]! >>> 1]! - ranks[key[b]! >>> 1]! ||
+		key[a]! - key[b]!);
 
-	for (let i = 1; i < n; i++)
-		children[g.parent[i]!]!.push(i);
-	while (open.length) {
-		const node = open.pop()!;
-
-		place[node] = order.push(node) - 1;
-		open.push(...children[node]!.sort((a, b) =>
-			ranks[g.key[b]! >>> 1]! - ranks[g.key[a]! >>> 1]! ||
-			g.key[b]! - g.key[a]!));
-	}
-	const column = (values: number[]) => Float64Array.from(order, i =>
-		values[i]!);
-	const tree: CountedTree = {
-		n, unit: chosen.unit, change: null,
-		path: new Uint32Array(n), thread: new Uint32Array(n).fill(NONE),
-		parent: Uint32Array.from(order, i => i === 0 ? NONE :
-					 place[g.parent[i]!]!),
-		func: Uint32Array.from(order, i => i === 0 ? NONE :
-				       g.key[i]! >>> 1),
-		inlined: Uint8Array.from(order, i => i === 0 ? 0 :
-					 g.key[i]! & 1),
-		firstChild: new Uint32Array(n).fill(NONE),
-		nextSibling: new Uint32Array(n).fill(NONE),
-		depth: new Uint16Array(n),
-		self: column(g.self), total: new Float64Array(n),
-		selfCount: column(g.count), totalCount: new Float64Array(n),
-		waiting: column(g.waiting),
-	};
-
+	order.forEach((node, i) => {
+		tree.self[i] = g.self[node]!;
+		tree.selfCount[i] = g.count[node]!;
+		tree.waiting[i] = g.waiting[node]!;
+		if (i === 0)
+			return;
+		tree.parent[i] = place[g.parent[node]!]!;
+		tree.func[i] = key[node]! >>> 1;
+		tree.inlined[i] = key[node]! & 1;
+	});
 	linkTree(tree);
 	return tree;
 }

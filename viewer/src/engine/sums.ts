@@ -6,17 +6,11 @@
  * number of samples, or of calls; weight is their time or their events.
  */
 import { NONE } from "../profile";
-import type { Tree } from "../tree";
 import { byKey, memo } from "./arrays";
 import { callPaths } from "./call_index";
 import type { Chosen } from "./chosen";
 import { outermost, type Paths } from "./paths";
-
-export interface CountedTree extends Tree {
-	selfCount: Float64Array;
-	totalCount: Float64Array;
-	path: Uint32Array;	/* of the paths; 0: the root, or a thread */
-}
+import { emptyTree, linkTree, type CountedTree } from "./tree_nodes";
 
 /* Sums by path. */
 interface PathSums {
@@ -207,23 +201,6 @@ function groupOf(sums: PathSums, path: Uint32Array, thread: number): Group {
 	};
 }
 
-function emptyTree(n: number, unit: "ns" | "count"): CountedTree {
-	return {
-		n, unit, change: null, path: new Uint32Array(n),
-		thread: new Uint32Array(n).fill(NONE),
-		parent: new Uint32Array(n).fill(NONE),
-		func: new Uint32Array(n).fill(NONE),
-		inlined: new Uint8Array(n),
-		firstChild: new Uint32Array(n).fill(NONE),
-		nextSibling: new Uint32Array(n).fill(NONE),
-		depth: new Uint16Array(n),
-		self: new Float64Array(n), total: new Float64Array(n),
-		selfCount: new Float64Array(n),
-		totalCount: new Float64Array(n),
-		waiting: new Float64Array(n),
-	};
-}
-
 /* Put @group at node @at of @tree and behind; its path 0 is below @parent. */
 function putGroup(tree: CountedTree, paths: Paths, group: Group, at: number,
 		  parent: number, nodeOf: Uint32Array): void {
@@ -243,23 +220,6 @@ function putGroup(tree: CountedTree, paths: Paths, group: Group, at: number,
 		tree.parent[at + i] = nodeOf[paths.parent[p]!]!;
 		tree.func[at + i] = paths.func[p]!;
 		tree.inlined[at + i] = paths.inlined[p]!;
-	}
-}
-
-/* Depths, links and totals, of self, where parents precede their children. */
-export function linkTree(tree: CountedTree): void {
-	tree.total.set(tree.self);
-	tree.totalCount.set(tree.selfCount);
-	for (let i = 1; i < tree.n; i++)
-		tree.depth[i] = tree.depth[tree.parent[i]!]! + 1;
-	for (let i = tree.n; i-- > 1;) {
-		const parent = tree.parent[i]!;
-
-		tree.nextSibling[i] = tree.firstChild[parent]!;
-		tree.firstChild[parent] = i;
-		tree.total[parent]! += tree.total[i]!;
-		tree.totalCount[parent]! += tree.totalCount[i]!;
-		tree.waiting[parent]! += tree.waiting[i]!;
 	}
 }
 

@@ -16,7 +16,8 @@ import { diffOf } from "../engine/diff";
 import { buildName, moduleName } from "../engine/diff_names";
 import { RAN, rowName, rowsOf, type Key } from "../engine/rows";
 import { sandwichOf } from "../engine/sandwich";
-import { treeByThread, treeOf, type CountedTree } from "../engine/sums";
+import { treeByThread, treeOf } from "../engine/sums";
+import type { CountedTree } from "../engine/tree_nodes";
 import { smallProfile, type SmallSample } from "./small";
 
 const select = (part: Partial<Selection>): Selection => ({ ...ALL, ...part });

@@ -21,7 +21,8 @@ import { optionsOf } from "../engine/command";
 import { diffOf } from "../engine/diff";
 import { rowName, rowsOf, type Key } from "../engine/rows";
 import { sandwichOf } from "../engine/sandwich";
-import { treeOf, type CountedTree } from "../engine/sums";
+import { treeOf } from "../engine/sums";
+import type { CountedTree } from "../engine/tree_nodes";
 import { LAYERS, NONE, type Profile } from "../profile";
 import { ALL, type Selection } from "../select";
 

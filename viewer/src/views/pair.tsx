@@ -10,7 +10,8 @@ import { FlameGraph } from "../draw/flame_graph";
 import { causesOf, partName, type Causes, type Group, type Inside }
 	from "../engine/causes";
 import { diffOf } from "../engine/diff";
-import { treeOf, type CountedTree } from "../engine/sums";
+import { treeOf } from "../engine/sums";
+import type { CountedTree } from "../engine/tree_nodes";
 import { LAYERS, NONE } from "../profile";
 import { answerOf } from "../sentence";
 import { formatDifference, formatMean, formatNs, plural, shortName }

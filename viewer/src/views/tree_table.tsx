@@ -6,7 +6,7 @@
  * The widest path is open at first.
  */
 import { useMemo, useState } from "preact/hooks";
-import type { CountedTree } from "../engine/sums";
+import type { CountedTree } from "../engine/tree_nodes";
 import { NONE, type Profile } from "../profile";
 import { formatPercent, formatWeight } from "../text";
 import { FunctionButton, Share } from "./names";
