@@ -396,6 +396,77 @@ test("the picture follows the theme and the window", async () => {
 	await close(page);
 });
 
+// A point of the time line: shares of the time, CSS pixels from the top.
+async function timeAt(page, share, y) {
+	const box = await page.locator(".timeline canvas").boundingBox();
+	const left = Math.round(Math.max(76, Math.min(170, box.width * 0.2)));
+
+	return [box.x + left + share * (box.width - left), box.y + y];
+}
+
+const timeOf = async page => ((await hash(page)).match(
+	/&time=(\d+),(\d*)/) ?? []).slice(1).map(Number);
+
+test("a drag over the time line selects a time, a name its thread", async () => {
+	const page = await open("#time");
+
+	await page.waitForSelector(".timeline canvas");
+	await page.mouse.move(...await timeAt(page, 0.25, 110));
+	await page.mouse.down();
+	await page.mouse.move(...await timeAt(page, 0.5, 110), { steps: 4 });
+	await page.mouse.up();
+	const [from, to] = await timeOf(page);
+
+	assert.ok(Math.abs(to / from - 2) < 0.05, `${from} ${to}`);
+	const [, y] = await timeAt(page, 0, 95);
+
+	await page.mouse.click((await page.locator(".timeline canvas")
+		.boundingBox()).x + 20, y);
+	assert.match(await hash(page), /&threads=\d+/);
+	await page.goBack();
+	await page.goBack();
+	assert.deepEqual(await timeOf(page), []);
+	await close(page);
+});
+
+test("the wheel and keys move the time line, [ and ] select", async () => {
+	const page = await open("#time");
+	const table = async () => {
+		await page.click("text=For what is visible now");
+		return (await page.textContent(".timeline caption"))
+			.match(/[\d.]+/g).map(Number);
+	};
+
+	await page.click("text=The tracks as a table");
+	const [a, b] = await table(), middle = (a + b) / 2;
+
+	await page.mouse.move(...await timeAt(page, 0.5, 110));
+	await page.mouse.wheel(0, -500);
+	const [c, d] = await table();
+
+	assert.ok(d - c < 0.6 * (b - a) && c < middle && d > middle);
+	await page.focus(".timeline [role=application]");
+	await page.keyboard.press("[");
+	for (let i = 0; i < 3; i++)
+		await page.keyboard.press("ArrowRight");
+	await page.keyboard.press("]");
+	const [from, to] = (await timeOf(page)).map(ns => ns / 1e9);
+
+	assert.ok(Math.abs(to - from - 0.3 * (d - c)) < 0.02 * (d - c));
+	await page.keyboard.press("ArrowDown");
+	await page.keyboard.press("Enter");
+	assert.match(await hash(page), /&threads=\d+/);
+	await page.keyboard.press("i");
+	assert.match(await page.textContent(".timeline .unseen"), /\w/);
+	await page.keyboard.press("w");
+	assert.equal(await page.getAttribute('role=button[name="Wakers"]',
+					     "aria-pressed"),
+		     "true");
+	await page.keyboard.press("0");
+	assert.deepEqual(await table(), [a, b]);
+	await close(page);
+});
+
 test("keys are listed by '?', and Escape closes the list", async () => {
 	const page = await open();
 

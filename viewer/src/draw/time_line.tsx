@@ -6,10 +6,10 @@
  * tables and of screens.
  */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { Profile } from "../profile";
+import { LAYERS, type Profile } from "../profile";
 import type { Selection } from "../select";
 import { formatNs, formatWeight, visible } from "../text";
-import { weightIn } from "./bands";
+import { N_LAYERS, weightIn } from "./bands";
 import "./draw.css";
 import { foundFunctions } from "./found";
 import { labelsOf, widthIn } from "./labels";
@@ -273,15 +273,16 @@ function Tracks(props: TimeLineProps & { index: Index }) {
 /* -- beside it ---------------------------------------------------------- */
 
 function Legend({ profile, index }: { profile: Profile; index: Index }) {
-	const { waits } = index.base, has = (preempted: number) =>
+	const { waits } = index.base, { sums } = index.bands.all;
+	const has = (preempted: number) =>
 		profile.threads.some((_, t) => waits.start[2 * t + preempted +
 			1]! > waits.start[2 * t + preempted]!);
 	const event = profile.events[index.bands.event];
 
 	return <ul class="legend">
-		{event && (["kernel", "native", "jit", "guest"] as const)
-			.map(layer => <li key={layer}><i class={layer} />
-			{layer}</li>)}
+		{event && LAYERS.filter((_, l) => sums[sums.length - N_LAYERS +
+			l]! > 0).map(layer => <li key={layer}>
+			<i class={layer} />{layer}</li>)}
 		{has(0) && <li><i class="blocked" />blocked</li>}
 		{has(1) && <li><i class="preempted" />preempted</li>}
 		{event && <li>bands: {visible(event.name)}, {index.bands.period ?

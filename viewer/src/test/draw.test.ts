@@ -99,6 +99,8 @@ test("a picture has each wide span, and all time of narrow ones", () => {
 			merged(begin, until, ns) {
 				assert.ok(begin >= last && until >= begin);
 				assert.ok(ns <= until - begin + 1e-6);
+				assert.ok(until - begin <= 3 * grain,
+					  "a gap is in no box");
 				last = until;
 				sum += ns;
 			},
