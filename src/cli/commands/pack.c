@@ -264,6 +264,17 @@ static const struct seam_exporter archive_exporter = {
 	"pack", SEAM_NEEDS_PROFILE, write_archive, true,
 };
 
+static void say_packed(const struct packing *packing, const char *path)
+{
+	char missing[80] = "";
+
+	if (packing->n_missing)
+		snprintf(missing, sizeof(missing), "; %zu with samples are not "
+			 "on this machine", packing->n_missing);
+	seam_command_say("%zu files in '%s'%s", packing->n_files, path,
+			 missing);
+}
+
 static int pack(struct seam_opened *opened, const struct pack_options *o)
 {
 	const char *bundle = seam_profile_text(&opened->profile,
@@ -294,10 +305,7 @@ static int pack(struct seam_opened *opened, const struct pack_options *o)
 	if (err.code)
 		status = seam_command_failed(&err);
 	else if (status != SEAM_EXIT_FAILED)
-		seam_command_say("%zu files in '%s'; %zu files with samples "
-				 "were not found", packing.n_files,
-				 o->output ? o->output : output,
-				 packing.n_missing);
+		say_packed(&packing, o->output ? o->output : output);
 	free(path);
 	return status;
 }
