@@ -37,7 +37,8 @@ static char *annotate(void *context, const struct seam_selected *selected,
 		.symbols = seam_reading_load_options(b->reading).symbols,
 	};
 	struct seam_report report = {
-		.profile = p, .selected = selected, .path = b->opened->path,
+		.profile = p, .selected = selected,
+		.path = seam_command_named(b->opened->path),
 	};
 	struct seam_annotate_view what = {
 		.report = &report, .annotation = &annotation,
@@ -78,7 +79,8 @@ int seam_browse(const struct seam_opened *opened,
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
 		return seam_err_set(err, -ENOTTY, "--tui needs a terminal, for "
 				    "standard input and output");
-	browser = seam_browser_open(opened->path, false, err);
+	browser = seam_browser_open(seam_command_named(opened->path),
+				    false, err);
 	if (!browser)
 		return -ENOTTY;
 	sigaction(SIGINT, &action, NULL);

@@ -427,8 +427,11 @@ static int parse_words(struct parser *p, int *first)
 	return 0;
 }
 
-/* Folders of archives: used until the program ends. */
-static SEAM_ARRAY(char *) unpacked;
+/* Archives, and their folders, which stay until the program ends. */
+static SEAM_ARRAY(struct unpacked {
+	char *folder;
+	const char *archive;
+}) unpacked;
 
 /* Put the folder of @path, if that is an archive, in its place. */
 static int unpack_one(const char **path)
@@ -442,7 +445,7 @@ static int unpack_one(const char **path)
 		return 0;
 	if (seam_packed_open(*path, &folder, &err))
 		return seam_command_failed(&err);
-	if (!SEAM_ARRAY_ADD(&unpacked, folder)) {
+	if (!SEAM_ARRAY_ADD(&unpacked, (struct unpacked) { folder, *path })) {
 		free(folder);
 		seam_err_no_memory(&err);
 		return seam_command_failed(&err);
@@ -492,6 +495,14 @@ int seam_command_parse(const struct seam_command *command, int argc,
 		return 0;
 	seam_memory_limit(common.max_memory);
 	return unpack_all(&p, *first);
+}
+
+const char *seam_command_named(const char *path)
+{
+	for (size_t i = 0; i < unpacked.n; i++)
+		if (unpacked.items[i].folder == path)
+			return unpacked.items[i].archive;
+	return path;
 }
 
 int seam_command_failed(const struct seam_err *err)

@@ -150,6 +150,12 @@ int seam_command_failed(const struct seam_err *err);
 __attribute__((format(printf, 1, 2)))
 void seam_command_say(const char *fmt, ...);
 
+/*
+ * How the user called the recording @path, an operand or that of --input: an
+ * archive by its own name, not by that of the folder that it was unpacked to.
+ */
+const char *seam_command_named(const char *path);
+
 /* Whether --verbose was given. */
 bool seam_command_verbose(void);
 

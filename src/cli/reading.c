@@ -103,7 +103,8 @@ static int load(struct seam_opened *opened, const struct seam_reading *reading,
 	if (!rc)
 		return SEAM_EXIT_DONE;
 	if (n_paths <= 1)
-		seam_err_add(&err, rc, "cannot read '%s'", opened->path);
+		seam_err_add(&err, rc, "cannot read '%s'",
+			     seam_command_named(opened->path));
 	return seam_command_failed(&err);
 }
 

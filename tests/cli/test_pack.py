@@ -5,7 +5,6 @@ import io
 import json
 import os
 import random
-import re
 import shutil
 import signal
 import subprocess
@@ -85,7 +84,7 @@ def test_each_command_opens_it_as_its_folder():
         packed = seam_in(*words, "lua.seam.zst")
         equal(packed.returncode, own.returncode, f"{words}: {packed.stderr}")
         if words[0] not in ("view", "flamegraph"):
-            equal(re.sub(r"[^ \n\"]*/seam-\w{6}/", "", packed.stdout),
+            equal(packed.stdout.replace("lua.seam.zst", "lua.seam"),
                   own.stdout, f"{words}:")
         else:
             check(packed.stdout, words)

@@ -109,7 +109,8 @@ static void print(const struct seam_annotation *annotation,
 {
 	struct seam_report report = {
 		.profile = &opened->profile, .selected = &opened->selected,
-		.path = opened->path, .details = seam_command_verbose(),
+		.path = seam_command_named(opened->path),
+		.details = seam_command_verbose(),
 	};
 	struct sources sources = { .symfs = &settings->reading.symfs };
 	struct seam_annotate_view what = {

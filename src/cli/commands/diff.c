@@ -278,7 +278,8 @@ static int add_opened(struct diff_plan *plan, struct seam_diff *diff,
 {
 	const struct seam_diff_run run = {
 		.side = i < plan->n_a ? SEAM_DIFF_A : SEAM_DIFF_B,
-		.path = plan->paths[i], .n_units = plan->n_units[i],
+		.path = seam_command_named(plan->paths[i]),
+		.n_units = plan->n_units[i],
 	};
 	struct seam_err err = { 0 };
 	uint32_t event = opened->selected.events ? SEAM_NONE :

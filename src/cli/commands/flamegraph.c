@@ -62,7 +62,7 @@ static int draw(struct seam_opened *opened, const struct flamegraph_options *o)
 		.selected = &opened->selected,
 		.group = seam_reading_group(o->by),
 		.title = o->title ? o->title : *command ? command :
-			 opened->path,
+			 seam_command_named(opened->path),
 		.inverted = o->inverted, .min_percent = o->min_percent,
 	};
 	struct seam_export export = { .picture = &graph };

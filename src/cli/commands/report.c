@@ -231,7 +231,7 @@ static int report(const struct seam_command *self, struct report_options *o,
 	if (status == SEAM_EXIT_DONE) {
 		what.profile = &opened.profile;
 		what.selected = &opened.selected;
-		what.path = opened.path;
+		what.path = seam_command_named(opened.path);
 		what.more = opened.more;
 		what.n_more = opened.n_more;
 		what.top = o->top != UINT64_MAX ? o->top :
