@@ -264,14 +264,20 @@ def check_waits(prepare=None):
     by_thread, told = top("--off-cpu", "--by", "thread", "./naps",
                           prepare=prepare)
     own = float(told) * 1e9
-    off = sum(row["off_ns"] for one in by_thread for row in one["rows"]
-              if row["thread"] == "naps")
-    check(abs(off - own) <= 0.02 * own, f"off {off}, by its clock {own}")
+    off = sum(row["off_ns"] + row["preempted_ns"] for one in by_thread
+              for row in one["rows"] if row["thread"] == "naps")
+    # preempted is also what was before and after a wait
+    check(0.98 * own <= off <= 1.02 * own + 5e7,
+          f"off {off}, by its clock {own}")
     by_symbol, told = top("--off-cpu", "./naps", prepare=prepare)
     own = float(told) * 1e9
-    off = sum(row["off_ns"] for one in by_symbol for row in one["rows"]
-              if row["symbol"] == "waiting_here")
-    check(0.8 * own <= off <= 1.02 * own, f"off {off}, by its clock {own}")
+    here, nowhere = (sum(row["off_ns"] for one in by_symbol
+                         for row in one["rows"] if row["symbol"] == name)
+                     for name in ("waiting_here", "[stack not recorded]"))
+    check(0.9 * own <= here + nowhere <= 1.02 * own + 1e7,
+          f"off {here} and {nowhere}, by its clock {own}")
+    # on a busy machine the recorder is late to read stacks from outside
+    check(here > 0.3 * own, f"off {here} of {own}")
 
 
 def test_waits_are_those_of_the_programs_clock():
