@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -15,11 +14,7 @@
 #include "base/progress.h"
 #include "cli/command.h"
 #include "cli/forward.h"
-
-enum {
-	WALK_FDS = 16,
-	CANNOT_RUN = 127,
-};
+#include "cli/output_folder.h"
 
 static int make_folder(struct seam_alternate *what, struct seam_err *err)
 {
@@ -100,7 +95,7 @@ static int record_one(const struct seam_alternate *what, size_t i,
 		return seam_err_errno(err, "cannot start a recorder");
 	if (pid == 0) {
 		exec_recorder(what, command, path);
-		_exit(CANNOT_RUN);
+		_exit(SEAM_EXIT_NOT_FOUND);
 	}
 	r = seam_forward_wait(&status);
 	if (r < 0)
@@ -137,20 +132,10 @@ int seam_alternate_run(struct seam_alternate *what, struct seam_err *err)
 	return rc;
 }
 
-static int remove_entry(const char *path, const struct stat *st, int type,
-			struct FTW *where)
-{
-	(void)st;
-	(void)type;
-	(void)where;
-	return remove(path);
-}
-
 int seam_alternate_end(struct seam_alternate *what)
 {
 	if (what->folder && !what->keep)
-		nftw(what->folder, remove_entry, WALK_FDS,
-		     FTW_DEPTH | FTW_PHYS);
+		seam_output_folder_remove(what->folder);
 	seam_forward_end();
 	return seam_forward_signal();
 }

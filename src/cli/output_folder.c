@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -150,4 +151,21 @@ void seam_output_folder_fini(struct seam_output_folder *made)
 		free(made->names.items[i]);
 	free(made->names.items);
 	*made = (struct seam_output_folder) { 0 };
+}
+
+static int remove_entry(const char *path, const struct stat *st, int type,
+			struct FTW *at)
+{
+	(void)st;
+	(void)type;
+	(void)at;
+	remove(path);
+	return 0;
+}
+
+void seam_output_folder_remove(const char *path)
+{
+	enum { FDS = 8 };
+
+	nftw(path, remove_entry, FDS, FTW_DEPTH | FTW_PHYS);
 }

@@ -39,5 +39,8 @@ int seam_output_folder_copy(struct seam_output_folder *to, const char *from,
 /* Remove all files that were made, then the folder if it is empty. */
 void seam_output_folder_undo(struct seam_output_folder *made);
 
+/* Remove folder @path with all that is in it; links are not followed. */
+void seam_output_folder_remove(const char *path);
+
 /* Keep all files; free the list. */
 void seam_output_folder_fini(struct seam_output_folder *made);

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 
 #include "base/file.h"
 #include "cli/archive_library.h"
+#include "cli/output_folder.h"
 #include "symbol/sandbox/sandbox.h"
 
 enum {
@@ -300,21 +300,6 @@ static int unpack(struct unpacking *u, int archive, struct seam_err *err)
 
 /* -- the temporary folder ------------------------------------------------- */
 
-static int remove_one(const char *path, const struct stat *st, int type,
-		      struct FTW *at)
-{
-	(void)st;
-	(void)type;
-	(void)at;
-	remove(path);
-	return 0;
-}
-
-static void remove_tree(const char *path)
-{
-	nftw(path, remove_one, 8, FTW_DEPTH | FTW_PHYS);
-}
-
 static int cleaner_fd = -1;
 static pid_t cleaner;
 
@@ -338,7 +323,7 @@ _Noreturn static void clean_up(int pipe, const char *root)
 		close(fd);
 	while (read(pipe, &byte, 1) < 0 && errno == EINTR)
 		;
-	remove_tree(root);
+	seam_output_folder_remove(root);
 	_exit(0);
 }
 
