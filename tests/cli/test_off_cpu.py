@@ -292,9 +292,9 @@ int main(void)
 """
 
 
-def events_of(path, *words):
+def events_of(path, *words, status=0):
     """Rows by event: {event: {symbol: row}}."""
-    text = json.loads(seam("report", "--json", *words, path))
+    text = json.loads(seam("report", "--json", *words, path, status=status))
     result = {}
     for event in text["events"]:
         rows = event.get("rows", text["rows"])
@@ -656,15 +656,18 @@ def test_a_loss_may_be_reported_with_the_id_of_wakings():
 
 
 def test_long_waits_among_many_short_ones_have_stacks():
-    recorded("--off-cpu", "-o", "flood.seam", "--", "./hand_over", input="go")
+    # both CPUs are busy: the recorder may be late for some of the stacks
+    status = record("--off-cpu", "-o", "flood.seam", "--", "./hand_over",
+                    input="go").returncode
+    check(status in (0, 3), status)
     with open("flood.seam/meta.json", encoding="utf-8") as file:
         limited = json.load(file)["off_cpu"].get("limited", 0)
-    waits = stats_of("flood.seam")["waits"][0]
+    waits = stats_of("flood.seam", status)["waits"][0]
     known = waits["recorded"]["ns"] + waits["read"]["ns"]
     check(waits["unknown"]["ns"] < known, waits)
     if IS_ROOT:
         check(limited > 0 and waits["read"]["waits"] > 0, (limited, waits))
-    rows = events_of("flood.seam")["off-cpu"]
+    rows = events_of("flood.seam", status=status)["off-cpu"]
     check(rows["long_nap"]["total"] > 0, rows)
 
 
