@@ -213,6 +213,8 @@ int seam_reading_open_logs(struct seam_trace *trace,
 	uint64_t start_ns, end_ns;
 	int r;
 
+	if (check(reading))
+		return SEAM_EXIT_FAILED;
 	how.no_lines = true;
 	symbols = seam_symbols_new(&how);
 	r = symbols ? seam_trace_open(trace, paths, n_paths, &err) :

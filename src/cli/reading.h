@@ -85,27 +85,33 @@ struct seam_reading {
 	SEAM_OPTION(type, member.input, STRING, 'i',			\
 		    "input", "FILE", "the recording, in place of FILE")
 
+#define SEAM_SYMFS_OPTION(type, member)					\
+	SEAM_OPTION(type, member.symfs, STRINGS, 0,			\
+		    "symfs", "DIR", "look for binaries under DIR first", \
+		    .detail = "May be given several times. A binary is " \
+		    "used only if its build id is the recorded one.")
+
+#define SEAM_DEBUGINFOD_OPTION(type, member)				\
+	SEAM_OPTION(type, member.debuginfod, FLAG, 0,			\
+		    "debuginfod", NULL,					\
+		    "download debug information from debuginfod servers", \
+		    .detail = "The servers are those in "		\
+		    "DEBUGINFOD_URLS. Without this option only the "	\
+		    "local cache is read.")
+
 /* The part about sources of symbols. */
 #define SEAM_SYMBOL_OPTIONS(type, member)				\
 	{ .kind = SEAM_OPTION_HEADING, .help = "Symbols" },		\
 	SEAM_OPTION(type, member.no_inline, FLAG, 0,			\
 		    "no-inline", NULL, "omit inlined functions"),	\
-	SEAM_OPTION(type, member.symfs, STRINGS, 0,			\
-		    "symfs", "DIR", "look for binaries under DIR first", \
-		    .detail = "May be given several times. A binary is " \
-		    "used only if its build id is the recorded one."),	\
+	SEAM_SYMFS_OPTION(type, member),				\
 	SEAM_OPTION(type, member.jit, STRINGS, 0, "jit",		\
 		    "PATH", "a JIT's dump or map, or a folder of them",	\
 		    .detail = "May be given several times. Without it "	\
 		    "jit-PID.dump and perf-PID.map are searched in the " \
 		    "recording, its folder, and where the runtime "	\
 		    "wrote them."),					\
-	SEAM_OPTION(type, member.debuginfod, FLAG, 0,			\
-		    "debuginfod", NULL,					\
-		    "download debug information from debuginfod servers", \
-		    .detail = "The servers are those in "		\
-		    "DEBUGINFOD_URLS. Without this option only the "	\
-		    "local cache is read."),				\
+	SEAM_DEBUGINFOD_OPTION(type, member),				\
 	SEAM_OPTION(type, member.map, STRING, 'm', "map",		\
 		    "FILE", "the program that wrote an XRay log",	\
 		    .detail = "Or its instrumentation map as YAML. "	\

@@ -20,7 +20,7 @@ enum {
 };
 
 struct calls_options {
-	struct seam_reading reading;	/* map and time */
+	struct seam_reading reading;	/* map, symfs, time */
 	const char *sort;
 	const char *filter;
 	uint64_t top;
@@ -41,6 +41,8 @@ static const struct seam_option options[] = {
 	       "has their addresses. A map that contradicts the log is used, "
 	       "with a message. The default is the map beside each log, "
 	       "PID.yaml of PID.xray, as a recording has it."),
+	SEAM_SYMFS_OPTION(struct calls_options, reading),
+	SEAM_DEBUGINFOD_OPTION(struct calls_options, reading),
 	OPTION(sort, STRING, 's', "sort", "COLUMN", "order of the rows (total)",
 	       .choices = SEAM_CALLS_SORTS,
 	       .detail = "Names and ids ascend, all else descends. The total "

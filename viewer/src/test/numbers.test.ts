@@ -304,11 +304,7 @@ test("calls equal those of 'seam calls'", async () => {
 		/* exact where the page has the waits of each call */
 		const figures = p.calls.blocked?.length ?
 			{ ...FIGURES, ...WAITS } : FIGURES;
-		/* the file of its functions is where it was only in symfs */
-		const map = at.path.endsWith("requests.seam") ?
-			[`--map=${symfs}/opt/workload/requests`] : [];
-		const out = JSON.parse(run(["calls", "--json", ...options,
-					    ...map, at.path]));
+		const out = json("calls", at, options);
 
 		for (const f of out.functions)
 			add(printed, f.name, Object.values(figures)
