@@ -12,6 +12,7 @@ import {
 	Modules, NONE, Process, Profile, ProfileEvent, Samples, SourceFile,
 	Stacks, Thread,
 } from "./profile";
+import { shortName } from "./text";
 
 const MAGIC = "seampage";
 const VERSION = 1;
@@ -160,7 +161,8 @@ function readColumns(c: Cursor): Map<string, RawColumn> {
 		if (n > MAX_ROWS || !(encoding <= Encoding.DELTA) ||
 		    nBytes > c.bytes.length - c.at ||
 		    (encoding !== Encoding.SAME && nBytes < n))
-			damaged(`column ${name} is of no known form`);
+			damaged(`column ${shortName(name)} is of no known ` +
+				"form");
 		columns.set(name, { n, encoding, bytes: c.bytes.subarray(
 			c.at, c.at + nBytes) });
 		c.at += nBytes;
