@@ -122,8 +122,8 @@ seam_export_fn seam_write_xray_yaml;
 seam_export_fn seam_write_xray_log;
 
 /*
- * The table: name, needs, writer, is_binary, help.  A macro, because the table of options
- * is constant too, and takes the choices and the help of --to from here.
+ * The table: name, needs, writer, is_binary, help.  A macro, because the table
+ * of options is constant too, and takes the choices and the help of --to from here.
  */
 #define SEAM_EXPORTERS(ROW)						\
 	ROW("folded", SEAM_NEEDS_STACKS, seam_write_folded, false,	\

@@ -103,7 +103,8 @@ static void add_part(struct seam_page *page, const struct viewed *v,
 		     struct view_options *o)
 {
 	page->parts[page->n_parts++] = (struct seam_page_part) {
-		.selected = &v->opened.selected, .file = seam_command_named(v->opened.path),
+		.selected = &v->opened.selected,
+		.file = seam_command_named(v->opened.path),
 		.manifest = &v->manifest,
 		.wait_threads = &v->wait_threads, .waits = &v->waits,
 		.symbols = o->no_code ? NULL : &v->symbols,
