@@ -688,7 +688,9 @@ static int start(struct live_top *t, const struct top_args *args,
 	r = open_screen(t, title, err);
 	if (r == 0)
 		r = seam_stream_start(&t->stream, &args->record,
-				      t->interval_ns, t->browser != NULL, err);
+				      &(struct seam_stream_ticks) {
+					.interval_ns = t->interval_ns },
+				      t->browser != NULL, err);
 	if (r < 0)
 		return r;
 	seam_live_follow_names(t->live, owner_of);
