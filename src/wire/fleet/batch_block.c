@@ -148,7 +148,7 @@ void seam_batch_encode(const struct seam_batch *batch,
 
 /* -- decode ------------------------------------------------------------- */
 
-struct decoding {
+struct block_decoding {
 	struct seam_batch *batch;
 	const struct seam_batch_table *table;
 	struct rows rows;		/* of this block */
@@ -178,7 +178,7 @@ static bool add_rows(struct seam_batch *batch, enum seam_batch_table_id table,
 }
 
 /* The id of a text, cut where it is too long; SEAM_NONE: no memory. */
-static uint32_t decode_text(struct decoding *d,
+static uint32_t decode_text(struct block_decoding *d,
 			    struct seam_native_column *column)
 {
 	struct seam_bytes text = seam_native_text(column);
@@ -196,7 +196,7 @@ static uint32_t decode_text(struct decoding *d,
 }
 
 /* Element @k of a row's array, whose first is @first.  0 or -errno. */
-static int decode_element(struct decoding *d, enum seam_column_list list,
+static int decode_element(struct block_decoding *d, enum seam_column_list list,
 			  struct seam_native_column *column, size_t at)
 {
 	struct seam_batch *b = d->batch;
@@ -240,7 +240,7 @@ static void share_labels(struct seam_batch *b, const uint32_t before[2],
 	range[0] = before[0];
 }
 
-static int decode_array(struct decoding *d,
+static int decode_array(struct block_decoding *d,
 			const struct seam_batch_column *to, uint8_t *record,
 			const uint8_t *before, struct seam_native_column *from)
 {
@@ -273,7 +273,7 @@ static int decode_array(struct decoding *d,
 	return 0;
 }
 
-static int decode_value(struct decoding *d,
+static int decode_value(struct block_decoding *d,
 			const struct seam_batch_column *to, uint8_t *record,
 			struct seam_native_column *from)
 {
@@ -297,7 +297,7 @@ static int decode_value(struct decoding *d,
 	return 0;
 }
 
-static int decode_column(struct decoding *d,
+static int decode_column(struct block_decoding *d,
 			 const struct seam_batch_column *to,
 			 struct seam_native_column *from)
 {
@@ -314,7 +314,7 @@ static int decode_column(struct decoding *d,
 }
 
 /* The column of the table with this name, if its values are read; or NULL. */
-static const struct seam_batch_column *find(const struct decoding *d,
+static const struct seam_batch_column *find(const struct block_decoding *d,
 					    struct seam_bytes name)
 {
 	for (size_t i = 0; i < d->table->n_columns; i++) {
@@ -329,7 +329,7 @@ static const struct seam_batch_column *find(const struct decoding *d,
 	return NULL;
 }
 
-static int decode_columns(struct decoding *d, struct seam_native_block *block,
+static int decode_columns(struct block_decoding *d, struct seam_native_block *block,
 			  struct seam_err *err)
 {
 	struct seam_native_column from;
@@ -359,7 +359,7 @@ static int decode_columns(struct decoding *d, struct seam_native_block *block,
 }
 
 /* What fields have that no column sets. */
-static void set_defaults(struct decoding *d)
+static void set_defaults(struct block_decoding *d)
 {
 	for (size_t k = 0; k < d->table->n_columns; k++) {
 		const struct seam_batch_column *c = &d->table->columns[k];
@@ -371,7 +371,7 @@ static void set_defaults(struct decoding *d)
 }
 
 /* Give each row the id of its origin. */
-static int tie_origins(struct decoding *d)
+static int tie_origins(struct block_decoding *d)
 {
 	uint32_t id = 0;
 
@@ -390,7 +390,7 @@ static int tie_origins(struct decoding *d)
 int seam_batch_decode(struct seam_batch *batch, enum seam_batch_table_id id,
 		      struct seam_cursor *from, struct seam_err *err)
 {
-	struct decoding d = { .batch = batch, .table = &seam_batch_tables[id] };
+	struct block_decoding d = { .batch = batch, .table = &seam_batch_tables[id] };
 	struct seam_native_block block;
 	int r = seam_native_next_block(&block, from, SEAM_BATCH_MAX_ROWS, err);
 
