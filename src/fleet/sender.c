@@ -11,12 +11,13 @@
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "fleet/store.h"
+#include "fleet/spool_notes.h"
 
 enum {
 	FIRST_WAIT_MS = 500,
@@ -24,12 +25,14 @@ enum {
 	/* Without a wakeup: files of an agent that was killed, a freed lock. */
 	IDLE_WAIT_MS = 10000,
 	LOCK_WAIT_MS = 500,
+	/* Until a server has given up the request of a sender that was killed. */
+	KILLED_WAIT_MS = 15000,
 };
 
 struct sending {
 	const struct seam_sender *options;
 	struct seam_fleet_store *store;		/* NULL: not open */
-	int folder;
+	int folder, lock;
 	bool has_ended;				/* no more wakeups */
 	int wait_ms;
 };
@@ -62,7 +65,8 @@ static int refuse(struct sending *s, struct seam_spool_item *item,
 		  struct seam_bytes file, struct seam_err *err)
 {
 	struct seam_bytes note = { 0 };
-	int r = s->options->make_note(NULL, file, &note);
+	int r = seam_spool_note_losses((void *)(uintptr_t)
+				       SEAM_SPOOL_REFUSED, file, &note);
 
 	if (r == 0)
 		r = seam_spool_refused(item, note, err);
@@ -77,6 +81,19 @@ static bool is_final(int r)
 	return r < 0 && r != -EAGAIN && r != -ENOMEM && r != -EINTR;
 }
 
+/* The lock has a byte while a request is on its way. */
+static int put(struct sending *s, struct seam_bytes file, struct seam_err *err)
+{
+	int r;
+
+	if (pwrite(s->lock, "!", 1, 0) < 0)
+		return seam_err_errno(err, "cannot write to the spool");
+	r = seam_fleet_put(s->store, file, err);
+	if (ftruncate(s->lock, 0) < 0)
+		return seam_err_errno(err, "cannot write to the spool");
+	return r;
+}
+
 /* 0: the file is gone from the spool; -errno: it stays. */
 static int send_item(struct sending *s, struct seam_spool_item *item,
 		     struct seam_err *err)
@@ -85,7 +102,7 @@ static int send_item(struct sending *s, struct seam_spool_item *item,
 	int r = seam_file_read_fd(&file, item->lock, SEAM_SPOOL_MAX_FILE, err);
 
 	if (r == 0)
-		r = seam_fleet_put(s->store, file.bytes, err);
+		r = put(s, file.bytes, err);
 	if (r == 0)
 		r = seam_spool_sent(item, err);
 	else if (is_final(r)) {
@@ -109,7 +126,7 @@ static int send_oldest(struct sending *s, struct seam_err *err)
 
 	*err = (struct seam_err) { 0 };
 	if (!s->store)
-		r = seam_fleet_open(&s->store, s->options->where, err);
+		r = seam_fleet_open(&s->store, &s->options->place, err);
 	if (r == 0)
 		r = seam_spool_take(&item, s->folder, err);
 	if (r < 0)
@@ -186,23 +203,25 @@ static void run(struct sending *s)
 int seam_sender_run(const struct seam_sender *options, struct seam_err *err)
 {
 	struct sending s = { .options = options, .wait_ms = FIRST_WAIT_MS };
-	int lock;
+	struct stat st;
 
 	s.folder = seam_spool_folder(options->spool, err);
 	if (s.folder < 0)
 		return s.folder;
 	fcntl(options->wakeups, F_SETFL, O_NONBLOCK);
 	/* that of an agent before may still be sending */
-	while ((lock = seam_spool_lock(s.folder, "sender.lock", err)) ==
+	while ((s.lock = seam_spool_lock(s.folder, "sender.lock", err)) ==
 	       -EAGAIN && !s.has_ended)
 		wait_ms(&s, LOCK_WAIT_MS, false);
-	if (lock >= 0)
+	if (s.lock >= 0 && fstat(s.lock, &st) == 0 && st.st_size)
+		wait_ms(&s, KILLED_WAIT_MS, false);
+	if (s.lock >= 0)
 		run(&s);
 	if (s.store)
 		seam_fleet_close(s.store);
-	seam_file_close_fd(lock);
+	seam_file_close_fd(s.lock);
 	close(s.folder);
-	return lock == -EAGAIN ? 0 : lock < 0 ? lock : 0;
+	return s.lock == -EAGAIN || s.lock >= 0 ? 0 : s.lock;
 }
 
 void seam_sender_drop_rights(void)

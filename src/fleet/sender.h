@@ -8,7 +8,9 @@
  * file again.  A file that the store will never take becomes a note, which the
  * next batch counts.
  *
- * It may be killed at any moment; another one goes on where it was.
+ * It may be killed at any moment; another one goes on where it was.  A server
+ * may still work on a request of a sender that was killed: the next one waits
+ * until it has given that up.
  */
 #pragma once
 
@@ -16,6 +18,7 @@
 
 #include "base/err.h"
 #include "fleet/spool.h"
+#include "fleet/store.h"
 
 /*
  * In memory that several processes share: the sender writes, others read.
@@ -31,12 +34,11 @@ struct seam_sender_counts {
 };
 
 struct seam_sender {
-	const char *where;		/* as of seam_fleet_open() */
+	struct seam_fleet_place place;
 	const char *spool;		/* folder */
 	/* A byte for each new file; its end: send what there is, then return. */
 	int wakeups;
 	struct seam_sender_counts *counts;
-	seam_spool_note *make_note;	/* of refused files */
 };
 
 /*

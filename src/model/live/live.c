@@ -120,6 +120,7 @@ struct seam_live {
 	SEAM_ARRAY(struct live_pending) pending;
 	struct seam_samples step, sum;	/* one of them is in the profile */
 	bool has_sum;			/* which is */
+	bool has_no_sum;
 	struct seam_index by_sum;	/* of the sum, by thread, stack, event */
 	uint32_t other_stack;
 	uint64_t n_other, n_damaged;
@@ -1034,23 +1035,13 @@ int seam_live_step(struct seam_live *l, uint64_t now_ns)
 	free_dead(l);
 	forget_chains(l);
 	swap_samples(l, true);
-	for (size_t i = 0; r == 0 && i < l->step.n; i++)
+	for (size_t i = 0; r == 0 && !l->has_no_sum && i < l->step.n; i++)
 		r = sum_up(l, &l->step, i) ? 0 : -ENOMEM;
 	swap_samples(l, had_sum);
 	if (r == 0 && l->waits_event)
 		r = take_times(l);
 	show_times(l);
 	return r;
-}
-
-void seam_live_clear_sum(struct seam_live *l)
-{
-	swap_samples(l, false);
-	l->sum.n = 0;
-	seam_index_fini(&l->by_sum);
-	if (l->times_sum.n)
-		memset(l->times_sum.items, 0,
-		       l->times_sum.n * sizeof(*l->times_sum.items));
 }
 
 void seam_live_select(struct seam_live *l, bool all)
@@ -1232,6 +1223,11 @@ void seam_live_follow_names(struct seam_live *l, seam_live_owner *owner)
 	l->names.owner = owner;
 }
 
+void seam_live_without_sum(struct seam_live *l)
+{
+	l->has_no_sum = true;
+}
+
 void seam_live_set_min_wait(struct seam_live *l, uint64_t min_ns)
 {
 	l->waits.min_ns = min_ns;
@@ -1355,6 +1351,7 @@ struct seam_live *seam_live_renewed(const struct seam_live *from,
 	if (!to)
 		return NULL;
 	to->names.owner = from->names.owner;
+	to->has_no_sum = from->has_no_sum;
 	to->waits.min_ns = from->waits.min_ns;
 	to->n_other = from->n_other;
 	to->n_damaged = from->n_damaged;

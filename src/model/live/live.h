@@ -83,8 +83,8 @@ int seam_live_step(struct seam_live *live, uint64_t now_ns);
 /* Before the first record: waits shorter than @min_ns are left out. */
 void seam_live_set_min_wait(struct seam_live *live, uint64_t min_ns);
 
-/* After a step: the sum over all steps begins again. */
-void seam_live_clear_sum(struct seam_live *live);
+/* Before the first record: there is no sum over all steps, and no memory. */
+void seam_live_without_sum(struct seam_live *live);
 
 /*
  * After a step: another object that goes on where @live is, with the processes,
