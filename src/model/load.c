@@ -110,7 +110,7 @@ static void note_stacks(struct seam_profile *profile)
 
 	if (seam_stack_ends_count(profile, NULL, &all))
 		return;
-	/* those of an agent are of this recording too */
+	/* those of a sampler are of this recording too */
 	for (size_t i = 0; i < SEAM_STACK_N_ENDS; i++)
 		all.n_ended[i] += profile->guest_counts.n_host[i];
 	if (seam_stack_counts_advise(&all, text, sizeof(text)))
