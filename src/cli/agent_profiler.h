@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * agent_profiler.h - samples into batches, window by window, into the spool
+ *
+ * The process of 'seam agent' that samples.  It has the rights to, and knows
+ * nothing of the store: batches are files of the spool.
+ */
+#pragma once
+
+#include "cli/agent_status.h"
+
+struct seam_agent_profiler_options {
+	struct seam_agent_options *options;	/* of the start */
+	/* Reads them again on SIGHUP: 0, or not 0 after a message. */
+	int (*reload)(void *context, struct seam_agent_options *options);
+	void *context;
+	const struct seam_sender_counts *sender;
+	int wakeups;			/* a byte for each new file */
+	pid_t root;			/* of Seam's processes */
+};
+
+/*
+ * Sample until SIGTERM, SIGINT or the end of what is sampled; the last window is
+ * in the spool then.  SIGHUP reads the options again.  These signals are blocked
+ * when it is called.  Returns the exit status, as that of 'seam record'; 0 after
+ * a signal.
+ */
+int seam_agent_profiler_run(const struct seam_agent_profiler_options *options);
