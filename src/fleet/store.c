@@ -4,9 +4,12 @@
 
 #include <errno.h>
 
-int seam_fleet_open(struct seam_fleet_store **store, const char *where,
+int seam_fleet_open(struct seam_fleet_store **store,
+		    const struct seam_fleet_place *place,
 		    struct seam_err *err)
 {
+	const char *where = place->where;
+
 	*store = NULL;
 	if (strncmp(where, "file:", 5) == 0)
 		where += strncmp(where, "file://", 7) == 0 ? 7 : 5;
