@@ -53,7 +53,7 @@ struct agent_profiler {
 	uint64_t renewed_window;	/* number of one */
 	struct seam_stream_tick tick;	/* the last one */
 	bool is_skipped;		/* the window that goes on */
-	struct seam_agent_status status;
+	struct seam_agent_status *status;
 	struct seam_stream_end end;
 	bool has_end;
 	int r;				/* the first failure that ends it */
@@ -78,9 +78,9 @@ static void note_error(struct agent_profiler *p, const struct seam_err *err)
 	char text[SEAM_ERR_TEXT];
 
 	seam_err_text(err, text);
-	if (strcmp(text, p->status.error) == 0)
+	if (strcmp(text, p->status->error) == 0)
 		return;
-	memcpy(p->status.error, text, sizeof(text));
+	memcpy(p->status->error, text, sizeof(text));
 	seam_command_say("%s", text);
 }
 
@@ -95,7 +95,7 @@ static void keep_note(struct agent_profiler *p, struct seam_bytes file)
 		return;
 	if (!SEAM_ARRAY_ADD(&p->unwritten, note))
 		free((void *)(uintptr_t)note.data);
-	p->status.n_dropped++;
+	p->status->n_dropped++;
 }
 
 static int count_dropped(void *context, struct seam_bytes file,
@@ -103,7 +103,7 @@ static int count_dropped(void *context, struct seam_bytes file,
 {
 	struct agent_profiler *p = context;
 
-	p->status.n_dropped++;
+	p->status->n_dropped++;
 	return seam_spool_note_losses((void *)(uintptr_t)SEAM_SPOOL_FULL, file,
 				      note);
 }
@@ -118,8 +118,8 @@ static int put_batch(void *context, const struct seam_batch *batch,
 	const struct seam_bytes bytes = { file.bytes.items, file.bytes.n };
 	struct seam_err why = { 0 };
 
-	p->status.n_batches++;
-	p->status.n_rows += batch->samples.n;
+	p->status->n_batches++;
+	p->status->n_rows += batch->samples.n;
 	if (r == 0 && seam_spool_put(&p->spool, bytes, count_dropped, p,
 				     &why) < 0) {
 		note_error(p, &why);
@@ -197,7 +197,7 @@ static int add_loss(struct agent_profiler *p, uint64_t now, uint64_t *was,
 	uint64_t n = now > *was ? now - *was : 0;
 
 	*was = now;
-	p->status.n_lost += n;
+	p->status->n_lost += n;
 	return n ? seam_fleet_build_lost(p->build, seam_window_utc(&p->window,
 			p->window.from_ns), cause, event_name(p), n, 0,
 			&p->err) : 0;
@@ -247,7 +247,7 @@ static uint64_t memory_of_all(const struct agent_profiler *p)
 
 static int check_memory(struct agent_profiler *p)
 {
-	struct seam_agent_status *s = &p->status;
+	struct seam_agent_status *s = p->status;
 	int r;
 
 	s->memory_bytes = memory_of_all(p);
@@ -264,9 +264,9 @@ static int check_memory(struct agent_profiler *p)
 
 static void set_frequency(struct agent_profiler *p)
 {
-	p->is_skipped = !seam_budget_takes(&p->budget, p->status.n_windows);
-	p->status.hz = p->is_skipped ? 0 : p->budget.hz;
-	seam_stream_set_frequency(&p->live.stream, p->status.hz);
+	p->is_skipped = !seam_budget_takes(&p->budget, p->status->n_windows);
+	p->status->hz = p->is_skipped ? 0 : p->budget.hz;
+	seam_stream_set_frequency(&p->live.stream, p->status->hz);
 }
 
 static void set_budget(struct agent_profiler *p)
@@ -285,9 +285,9 @@ static void check_cpu(struct agent_profiler *p, uint64_t ns)
 						     0;
 
 	p->last_cpu_ns = cpu_ns;
-	p->status.cpus = ns ? (double)used_ns / (double)ns : 0;
+	p->status->cpus = ns ? (double)used_ns / (double)ns : 0;
 	/* the first window has the start */
-	if (p->status.n_windows > 1)
+	if (p->status->n_windows > 1)
 		seam_budget_add(&p->budget, used_ns, ns);
 	set_frequency(p);
 }
@@ -298,9 +298,8 @@ static void write_status(struct agent_profiler *p)
 {
 	struct seam_err err = { 0 };
 
-	p->status.options = p->options;
-	p->status.now_ns = seam_clock_now(CLOCK_REALTIME);
-	if (seam_agent_status_write(p->spool.folder, &p->status, &err) < 0)
+	if (seam_agent_status_write(p->spool.folder, p->status, p->options,
+				    &err) < 0)
 		note_error(p, &err);
 }
 
@@ -338,8 +337,8 @@ static int cut(struct agent_profiler *p)
 		r = reload(p);
 	if (r < 0)
 		return r;
-	p->status.n_windows++;
-	p->status.n_skipped += p->is_skipped;
+	p->status->n_windows++;
+	p->status->n_skipped += p->is_skipped;
 	p->window = seam_window_begin(p->options->window_ns, p->tick.ns,
 				      seam_window_offset());
 	check_cpu(p, length_ns);
@@ -357,7 +356,7 @@ static void count_samples(struct agent_profiler *p)
 
 	for (size_t i = 0; i < s->n; i++)
 		if (s->event[i] == 0)
-			p->status.n_samples += seam_samples_count(s, i);
+			p->status->n_samples += seam_samples_count(s, i);
 }
 
 static int take_tick(struct agent_profiler *p)
@@ -459,10 +458,9 @@ static int start(struct agent_profiler *p)
 	p->window = seam_window_begin(p->options->window_ns, now_ns,
 				      offset_ns);
 	set_budget(p);
-	p->status.hz = p->budget.hz;
-	p->status.pid = p->from->root;
-	p->status.since_ns = seam_window_utc(&p->window, now_ns);
-	p->status.sender = p->from->sender;
+	p->status->hz = p->budget.hz;
+	p->status->pid = p->from->root;
+	p->status->since_ns = seam_window_utc(&p->window, now_ns);
 	p->last_cpu_ns = seam_own_cpu_ns(p->from->root);
 	r = begin_build(p, &p->err);
 	if (r == 0)
@@ -497,6 +495,7 @@ int seam_agent_profiler_run(const struct seam_agent_profiler_options *from)
 {
 	struct agent_profiler p = {
 		.from = from, .options = from->options,
+		.status = from->status,
 		.live.stream = { .fd = -1, .control = -1 },
 		.spool = { .folder = -1, .lock = -1 },
 	};

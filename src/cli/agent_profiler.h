@@ -14,7 +14,7 @@ struct seam_agent_profiler_options {
 	/* Reads them again on SIGHUP: 0, or not 0 after a message. */
 	int (*reload)(void *context, struct seam_agent_options *options);
 	void *context;
-	const struct seam_sender_counts *sender;
+	struct seam_agent_status *status;	/* shared */
 	int wakeups;			/* a byte for each new file */
 	pid_t root;			/* of Seam's processes */
 };

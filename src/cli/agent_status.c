@@ -39,10 +39,9 @@ static void put_sender(struct seam_json *j,
 	seam_json_u64(j, "send_error_ns", sender->error_ns);
 }
 
-static void put(struct seam_json *j, const struct seam_agent_status *s)
+static void put(struct seam_json *j, const struct seam_agent_status *s,
+		const struct seam_agent_options *o)
 {
-	const struct seam_agent_options *o = s->options;
-
 	seam_json_open(j, NULL, '{');
 	seam_json_string(j, "schema", "seam.agent/1");
 	seam_json_i64(j, "pid", s->pid);
@@ -65,7 +64,7 @@ static void put(struct seam_json *j, const struct seam_agent_status *s)
 	seam_json_u64(j, "rows", s->n_rows);
 	seam_json_u64(j, "batches", s->n_batches);
 	seam_json_u64(j, "dropped_batches", s->n_dropped);
-	put_sender(j, s->sender);
+	put_sender(j, &s->sender);
 	seam_json_double(j, "cpus", s->cpus);
 	seam_json_double(j, "max_cpus", o->max_cpu / 100);
 	seam_json_u64(j, "memory_bytes", s->memory_bytes);
@@ -76,7 +75,8 @@ static void put(struct seam_json *j, const struct seam_agent_status *s)
 	seam_json_close(j);
 }
 
-int seam_agent_status_write(int folder, const struct seam_agent_status *status,
+int seam_agent_status_write(int folder, struct seam_agent_status *status,
+			    const struct seam_agent_options *options,
 			    struct seam_err *err)
 {
 	int fd = openat(folder, PART_NAME, O_WRONLY | O_CREAT | O_TRUNC |
@@ -89,7 +89,8 @@ int seam_agent_status_write(int folder, const struct seam_agent_status *status,
 		return seam_err_errno(err, "cannot write '%s'", PART_NAME);
 	}
 	j = seam_json_make(out, true);
-	put(&j, status);
+	status->now_ns = seam_clock_now(CLOCK_REALTIME);
+	put(&j, status, options);
 	fputc('\n', out);
 	if (fflush(out) || ferror(out) || fclose(out) ||
 	    renameat(folder, PART_NAME, folder, FILE_NAME) < 0)

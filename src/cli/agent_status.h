@@ -10,10 +10,12 @@
 #include "cli/agent_options.h"
 #include "fleet/sender.h"
 
-/* Since the start of the agent, where nothing else is said. */
+/*
+ * Since the start of the agent, where nothing else is said.  In memory that its
+ * processes share: .sender is the sender's, the rest the profiler's.
+ */
 struct seam_agent_status {
-	const struct seam_agent_options *options;
-	const struct seam_sender_counts *sender;
+	struct seam_sender_counts sender;
 	pid_t pid;			/* that signals go to */
 	uint64_t since_ns, now_ns;	/* UTC */
 	uint64_t n_windows, n_skipped;	/* for the budget */
@@ -28,7 +30,8 @@ struct seam_agent_status {
 };
 
 /* Replace the file in @folder.  0 or -errno. */
-int seam_agent_status_write(int folder, const struct seam_agent_status *status,
+int seam_agent_status_write(int folder, struct seam_agent_status *status,
+			    const struct seam_agent_options *options,
 			    struct seam_err *err);
 
 /* Print it, as text or JSON.  The exit status: 1 where no agent runs. */

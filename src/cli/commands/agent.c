@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 
 enum {
 	/* Until a server has given up what a killed sender had sent. */
@@ -34,7 +35,7 @@ struct agent {
 	int argc;
 	char **argv;
 	struct seam_agent_options options;
-	struct seam_sender_counts *counts;	/* shared by all three */
+	struct seam_agent_status *shared;	/* by all three */
 	int wakeups[2];
 	pid_t root, profiler, sender;	/* 0: there is none */
 	uint64_t restart_ns;		/* of the sender */
@@ -72,7 +73,7 @@ static void profile(struct agent *a)
 {
 	const struct seam_agent_profiler_options options = {
 		.options = &a->options, .reload = reload, .context = a,
-		.sender = a->counts, .wakeups = a->wakeups[1],
+		.status = a->shared, .wakeups = a->wakeups[1],
 		.root = a->root,
 	};
 
@@ -88,7 +89,7 @@ static void send_batches(struct agent *a)
 {
 	const struct seam_sender sender = {
 		.place = a->options.place, .spool = a->options.folder,
-		.wakeups = a->wakeups[0], .counts = a->counts,
+		.wakeups = a->wakeups[0], .counts = &a->shared->sender,
 	};
 	struct seam_err err = { 0 };
 
@@ -199,16 +200,23 @@ static void supervise(struct agent *a)
 static void send_rest(struct agent *a)
 {
 	uint64_t end_ns = seam_clock_ns() + LAST_SENDING_S * SEAM_NS_PER_S;
+	int folder;
 
 	close(a->wakeups[1]);
 	while (a->sender && seam_clock_ns() < end_ns)
 		if (next_signal(a, end_ns) == SIGCHLD)
 			reap(a);
-	if (!a->sender)
-		return;
 	/* what it was sending stays in the spool */
-	kill(a->sender, SIGKILL);
-	waitpid(a->sender, NULL, 0);
+	if (a->sender) {
+		kill(a->sender, SIGKILL);
+		waitpid(a->sender, NULL, 0);
+	}
+	/* with what it has sent since the last window */
+	folder = a->shared->pid ? seam_spool_folder(a->options.folder, NULL) :
+				  -1;
+	if (folder >= 0)
+		seam_agent_status_write(folder, a->shared, &a->options, NULL);
+	seam_file_close_fd(folder);
 }
 
 /* ---- the command ---- */
@@ -216,9 +224,9 @@ static void send_rest(struct agent *a)
 static int prepare(struct agent *a)
 {
 	a->root = getpid();
-	a->counts = mmap(NULL, sizeof(*a->counts), PROT_READ | PROT_WRITE,
+	a->shared = mmap(NULL, sizeof(*a->shared), PROT_READ | PROT_WRITE,
 			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (a->counts == MAP_FAILED || pipe2(a->wakeups, O_CLOEXEC) < 0)
+	if (a->shared == MAP_FAILED || pipe2(a->wakeups, O_CLOEXEC) < 0)
 		return -errno;
 	sigemptyset(&a->signals);
 	sigaddset(&a->signals, SIGCHLD);
