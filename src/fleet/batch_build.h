@@ -61,7 +61,7 @@ int seam_fleet_build_add(struct seam_fleet_build *build,
 			 const struct seam_profile *profile, int64_t utc_ns,
 			 struct seam_err *err);
 
-/* Add what is missing since @ts_ns (UTC); equal ones of a window add up. */
+/* Add what is missing since @ts_ns (UTC): a row for each call. */
 int seam_fleet_build_lost(struct seam_fleet_build *build, uint64_t ts_ns,
 			  const char *cause, const char *source,
 			  uint64_t records, uint64_t bytes,
