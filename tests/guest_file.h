@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * guest_file.h - recordings with guest records, as an agent makes them
+ * guest_file.h - recordings with guest records, as a sampler makes them
  *
  * On top of perf_bytes.h, whose sideband it shares.  Events: cpu-clock
  * (TEST_ID_1), seam:guest, seam:guest_symtab.

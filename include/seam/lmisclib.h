@@ -159,7 +159,7 @@ LUAMISC_API int luaM_sysprof_set_backtracer(luam_Sysprof_backtracer backtracer);
 /*
  * Start the profiler.  Each failure calls on_stop, if that is set:
  * PROFILE_ERRRUN  a profiler of this process runs: this one, another copy of
- *                 this library, LuaJIT's jit.p, or the agent of a recorder
+ *                 this library, LuaJIT's jit.p, or the sampler of a recorder
  * PROFILE_ERRUSE  @opt is NULL; the mode is not one of enum luam_sysprof_mode;
  *                 LEAF or CALLGRAPH mode without a buffer, a writer or
  *                 on_stop; an interval of 0

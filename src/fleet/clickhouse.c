@@ -191,11 +191,11 @@ enum { BOUNDARY_BYTES = 16 };
  * What is around the bytes of a table "d" in a body of multipart/form-data.
  * The boundary is random: names in the data cannot have it.
  */
-struct form {
+struct multipart {
 	char begin[200], end[60], type[100];
 };
 
-static int make_form(struct form *form, struct seam_err *err)
+static int make_form(struct multipart *form, struct seam_err *err)
 {
 	uint8_t bytes[BOUNDARY_BYTES];
 	char boundary[2 * BOUNDARY_BYTES + 1];
@@ -294,7 +294,7 @@ int seam_clickhouse_run(struct seam_clickhouse *ch,
 	struct seam_http_request request = {
 		.parts = { bytes_of(call->sql) },
 	};
-	struct form form;
+	struct multipart form;
 	char *url;
 	int ret;
 

@@ -427,8 +427,8 @@ bool seam_drain_count(struct seam_drain *d, struct seam_source_ring *ring,
 }
 
 /*
- * Whether an agent has a sample of the same thread and time.  Samples of other
- * events have no weight in common with the agents'.
+ * Whether a sampler has a sample of the same thread and time.  Samples of other
+ * events have no weight in common with the samplers'.
  */
 static bool is_superseded(const struct seam_drain *d,
 			  const struct seam_ring_span *span, size_t pos,

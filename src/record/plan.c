@@ -935,7 +935,7 @@ bool seam_plan_clock(struct seam_session *s, uint64_t *period_ns, bool *has_aux)
 int seam_plan_open(struct seam_session *s, struct seam_err *err)
 {
 	/*
-	 * cycles where the machine has them, else cpu-clock; agents' samples
+	 * cycles where the machine has them, else cpu-clock; samplers' samples
 	 * have weights in ns, which no other event has
 	 */
 	int r = open_all(s, seam_services_superseder(&s->services) ?

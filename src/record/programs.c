@@ -31,19 +31,19 @@ struct seam_programs {
 	struct seam_tracing *tracing;	/* NULL: without --trace */
 };
 
-/* ---- the agent ---- */
+/* ---- the sampler ---- */
 
 /*
- * Why there are no Lua stacks: an option that agents cannot follow.  NULL:
+ * Why there are no Lua stacks: an option that samplers cannot follow.  NULL:
  * there is none.
  */
-static const char *without_agents(const struct seam_record_options *o,
-				  uint64_t period_ns, bool has_aux)
+static const char *without_samplers(const struct seam_record_options *o,
+				    uint64_t period_ns, bool has_aux)
 {
 	/* rings that overwrite are not drained: all would be sampled twice */
 	if (o->overwrite)
 		return "with --overwrite";
-	/* an agent samples its thread on all CPUs */
+	/* a sampler samples its thread on all CPUs */
 	if (o->cpus.n)
 		return "with -C";
 	/* and is in all that the command starts */
@@ -62,7 +62,7 @@ static const char *without_agents(const struct seam_record_options *o,
 	return NULL;
 }
 
-/* Decide whether the command gets an agent, and have its services. */
+/* Decide whether the command gets a sampler, and have its services. */
 static void add_guest(struct seam_session *s, struct seam_programs *p)
 {
 	const char *why = NULL;
@@ -77,7 +77,7 @@ static void add_guest(struct seam_session *s, struct seam_programs *p)
 		return;
 	}
 	if (p->preload.is_used)
-		why = without_agents(s->options, period_ns, has_aux);
+		why = without_samplers(s->options, period_ns, has_aux);
 	if (why) {
 		p->preload.is_used = false;
 		snprintf(message, sizeof(message), "no Lua stacks %s", why);
@@ -232,7 +232,7 @@ void seam_programs_finish(struct seam_session *s)
 	seam_services_close(&s->services);
 	if (!p)
 		return;
-	/* of what agents report, the last, which may correct another */
+	/* of what samplers report, the last, which may correct another */
 	if (services->n_notes > 1)
 		snprintf(others, sizeof(others), "; %" PRIu64 " more messages "
 			 "of programs", services->n_notes - 1);
@@ -244,7 +244,7 @@ void seam_programs_finish(struct seam_session *s)
 	    !n[SEAM_COUNT_GUEST_SAMPLES] && !p->guest.guest.n_bad &&
 	    !p->guest.symtab.n_bad && !services->n_notes)
 		seam_session_note(s, false, "no Lua stacks: no program ran "
-			"LuaJIT for long enough to be sampled, or its agent "
+			"LuaJIT for long enough to be sampled, or its sampler "
 			"could not connect, as one of another user cannot");
 	if (services->n_failed)
 		seam_session_note(s, false, "%" PRIu64 " programs got no "

@@ -45,8 +45,8 @@ static int prepare(struct seam_session *s, struct seam_err *err)
 
 	if (!s->options->command && s->options->layers == SEAM_LAYERS_GUEST)
 		seam_session_note(s, false, "no Lua stacks: a process that "
-				  "runs cannot have libseam-agent.so; start it "
-				  "as COMMAND");
+				  "runs cannot have libseam-sampler.so; start "
+				  "it as COMMAND");
 	if (r == 0 && s->options->command)
 		r = seam_programs_fork_command(s, err);
 	/* from here on the command inherits nothing */

@@ -112,7 +112,7 @@ struct seam_record_options {
 	char **command;			/* ends with NULL; NULL: none */
 	/* Besides the recorder's own; for COMMAND and its children; or NULL. */
 	struct seam_service *services[SEAM_RECORD_MORE_SERVICES];
-	enum seam_layers layers;	/* of COMMAND: has it an agent */
+	enum seam_layers layers;	/* of COMMAND: has it a sampler */
 	uint64_t delay_ms;		/* before the first sample */
 	/*
 	 * Keep the newest samples only; a snapshot is made on SIGUSR2, at

@@ -32,7 +32,7 @@ void seam_rounds_cut_short(struct seam_session *s)
 /* One round of draining.  After a failure the recording is cut short. */
 static int drain(struct seam_session *s)
 {
-	const struct seam_service *agent = s->drain.superseder;
+	const struct seam_service *sampler = s->drain.superseder;
 	struct seam_err why = { 0 };
 	ssize_t r;
 
@@ -48,9 +48,9 @@ static int drain(struct seam_session *s)
 	if (s->options->off_cpu.is_used && s->sources.is_sampling)
 		seam_switch_stacks_check(&s->switch_stacks, &s->sources,
 					 seam_clock_ns());
-	/* the command's own process is sampled by its agent */
-	if (r >= 0 && !s->drain.is_last && agent && s->child.pid &&
-	    agent->first_pid == (uint32_t)s->child.pid &&
+	/* the command's own process is sampled by its sampler */
+	if (r >= 0 && !s->drain.is_last && sampler && s->child.pid &&
+	    sampler->first_pid == (uint32_t)s->child.pid &&
 	    seam_sparse_open(&s->sparse)) {
 		/* every fork before has its record now */
 		r = seam_drain_round(&s->drain, &why);

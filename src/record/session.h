@@ -164,7 +164,7 @@ bool seam_session_wait(void *session, int fd, int timeout_ms);
 int seam_plan_open(struct seam_session *s, struct seam_err *err);
 
 /*
- * What the events of the options are for an agent: the CPU time between two
+ * What the events of the options are for a sampler: the CPU time between two
  * samples of the first event that samples CPU time; of a number of cycles,
  * whose time is not known, 1 ms; 0: no event does.  Before seam_plan_open(),
  * which reports the cause if this is false.
@@ -188,7 +188,7 @@ void seam_plan_report(const struct seam_session *s);
  * ---- programs.c: the recorder's own services ----
  *
  *	jit	code of JITs (jit_service.h)
- *	guest	samples of libseam-agent, where the command runs a VM
+ *	guest	samples of libseam-sampler, where the command runs a VM
  *		(guest_service.h, --layers)
  *	calls	of instrumented programs (--trace)
  *

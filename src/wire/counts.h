@@ -61,7 +61,7 @@ enum seam_count {
 	SEAM_COUNT_BAD_BYTES,		/* bytes in a ring: no records */
 
 	/*
-	 * Samples of agents.  A tick is a period of a thread's CPU time; the
+	 * Samples of samplers.  A tick is a period of a thread's CPU time; the
 	 * weights of the samples are in ticks.  A tick without a sample of its
 	 * own is counted by cause.
 	 */

@@ -8,7 +8,7 @@
  * functions have names: main calls lua_pcall, the VM's lj_vm_call interprets
  * app.lua, whose main loop calls lua_payload (in Lua) and c_payload (in C).
  *
- *	10 ms	cpu-clock: main, before there was an agent; 40 samples
+ *	10 ms	cpu-clock: main, before there was a sampler; 40 samples
  *	60 ms	lua_payload, recursive; 40 samples, 10 of which represent 3 ticks,
  *		and 5 of which have no line
  *	25 ms	c_payload

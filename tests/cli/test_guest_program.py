@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A program in Lua and C, recorded: test_guest_program.py SEAM AGENT
+"""A program in Lua and C, recorded: test_guest_program.py SEAM SAMPLER
 
 The program of the sysprof RFC: fib() in Lua and fib() in C, called by FFI, with
 the CPU time of each, which the program measures itself.  Prints TAP.

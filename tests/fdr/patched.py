@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Programs with sleds, built in many ways:
 
-patched.py AGENT PROBE PROBE.a LIBSEAM...
+patched.py SAMPLER PROBE PROBE.a LIBSEAM...
 
 The probe is libseam-fdr with a text as its output (patch_probe.c), and how
 often a program calls each function is known (patch_program.c): each way has to
@@ -23,7 +23,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "cli"))
 from tap import Skip, promises, run  # noqa: E402
 
-AGENT, PROBE, *STATIC = (os.path.abspath(path) for path in sys.argv[1:])
+SAMPLER, PROBE, *STATIC = (os.path.abspath(path) for path in sys.argv[1:])
 SOURCE = os.path.join(HERE, "patch_program.c")
 LIBRARY = os.path.join(HERE, "patch_library.c")
 ENTRY, EXIT, TAIL, ENTRY_ARGS, ARGUMENT, CUSTOM, TYPED = range(7)
@@ -401,11 +401,11 @@ def test_a_seccomp_filter_ends_it_before():
     equal(output.calls()["leaf"], {ENTRY: 114, EXIT: 114})
 
 
-def test_the_agent_beside_it_changes_nothing():
+def test_the_sampler_beside_it_changes_nothing():
     """Both have dlopen(), prctl() and syscall() in front of libc's."""
     library = build_library()
     program = build("program", *CLANG, "-fnoxray-link-deps", *UNRESOLVED)
-    for preload in (f"{AGENT}:{PROBE}", f"{PROBE}:{AGENT}"):
+    for preload in (f"{SAMPLER}:{PROBE}", f"{PROBE}:{SAMPLER}"):
         output, _ = trace(program, library, "more", library, preload=preload)
         check_calls(output, {**CALLS, "leaf": {ENTRY: 114, EXIT: 114},
                              "library_leaf": {ENTRY: 10, EXIT: 10}}, preload)

@@ -133,7 +133,7 @@ UNIT_TEST(python_names_its_functions_from_3_12_on)
 	check_hint("app", "main", "f@/usr/bin/python3.11", "");
 }
 
-UNIT_TEST(luajit_without_an_agent_gets_the_option_named)
+UNIT_TEST(luajit_without_an_sampler_gets_the_option_named)
 {
 	const char *note = "'app' runs LuaJIT without Lua stacks; a program "
 			   "has them if it is started by: seam record "
@@ -158,7 +158,7 @@ UNIT_TEST(luajit_without_an_agent_gets_the_option_named)
 	add_times(&p, library, 10);
 	seam_jit_hint(&p, &(struct seam_jit_sources) { 0 });
 	check_notes(&p, note);
-	/* an agent was there; or the file was only read */
+	/* a sampler was there; or the file was only read */
 	check_hint("app", library, "main;f a.lua:1_[g]", "");
 	check_hint("app", "main;f@/src/luajit/run.lua_[g]", NULL, "");
 }

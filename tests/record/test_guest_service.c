@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_guest_service.c - records of agents, which may be of any program
+ * test_guest_service.c - records of samplers, which may be of any program
  *
  * The oracle is the reader of perf.data: what the service accepts must be a
  * sample for it, with RAW data that the guest record's decoder reads.
@@ -209,7 +209,7 @@ static bool supersedes(uint32_t tid, uint64_t time_ns)
 	return g.guest.supersedes(&g.guest, tid, time_ns);
 }
 
-UNIT_TEST(only_samples_of_an_agents_time_are_superseded)
+UNIT_TEST(only_samples_of_an_samplers_time_are_superseded)
 {
 	enum { MS = 1000000, TID = 42, SILENT_MS = 20 + 8 };
 	struct seam_service_stream stream = { .pid = TID, .tid = TID };
@@ -231,7 +231,7 @@ UNIT_TEST(only_samples_of_an_agents_time_are_superseded)
 	/* the newest are not here yet; but for long it is silent */
 	assert_true(supersedes(TID, (200 + SILENT_MS) * (uint64_t)MS));
 	assert_false(supersedes(TID, (201 + SILENT_MS) * (uint64_t)MS));
-	/* another program from there on, until it has an agent */
+	/* another program from there on, until it has a sampler */
 	g.guest.sideband(&g.guest, &exec);
 	assert_true(supersedes(TID, 190 * MS));
 	assert_false(supersedes(TID, 191 * MS));
@@ -241,7 +241,7 @@ UNIT_TEST(only_samples_of_an_agents_time_are_superseded)
 	assert_int_equal(g.counts.n[SEAM_COUNT_GUEST_SUPERSEDED], 5);
 }
 
-/* The recorder's samples hold what an agent's do not. */
+/* The recorder's samples hold what a sampler's do not. */
 UNIT_TEST(an_invalid_record_supersedes_nothing)
 {
 	enum { TID = 42 };

@@ -173,12 +173,12 @@ UNIT_TEST(libraries_are_found_as_ld_so_finds_them)
 
 /* ---- the environment ---- */
 
-#define AGENT "/a/libseam-agent.so"
+#define SAMPLER "/a/libseam-sampler.so"
 #define FDR "/a/libseam-fdr.so"
 
-static struct seam_preload with_agent(void)
+static struct seam_preload with_sampler(void)
 {
-	return (struct seam_preload) { .is_used = true, .library = AGENT };
+	return (struct seam_preload) { .is_used = true, .library = SAMPLER };
 }
 
 /* @name of the command's environment, which is @before for the user. */
@@ -199,25 +199,25 @@ static void expect_preload(struct seam_preload p, const char *before,
 	expect(p, "LD_PRELOAD", before, expected);
 }
 
-UNIT_TEST(the_agent_is_before_what_the_user_preloads)
+UNIT_TEST(the_sampler_is_before_what_the_user_preloads)
 {
-	struct seam_preload p = with_agent();
+	struct seam_preload p = with_sampler();
 
-	expect_preload(p, NULL, AGENT);
-	expect_preload(p, "", AGENT);
-	expect_preload(p, "/x.so:/y.so", AGENT ":/x.so:/y.so");
-	expect_preload(p, "/x.so /y.so", AGENT ":/x.so /y.so");
+	expect_preload(p, NULL, SAMPLER);
+	expect_preload(p, "", SAMPLER);
+	expect_preload(p, "/x.so:/y.so", SAMPLER ":/x.so:/y.so");
+	expect_preload(p, "/x.so /y.so", SAMPLER ":/x.so /y.so");
 }
 
-/* --trace: with an agent, and without. */
+/* --trace: with a sampler, and without. */
 UNIT_TEST(libseam_fdr_is_preloaded_as_well)
 {
-	struct seam_preload p = with_agent();
+	struct seam_preload p = with_sampler();
 
 	p.has_fdr = true;
 	snprintf(p.fdr, sizeof(p.fdr), "%s", FDR);
-	expect_preload(p, NULL, AGENT ":" FDR);
-	expect_preload(p, "/x.so", AGENT ":" FDR ":/x.so");
+	expect_preload(p, NULL, SAMPLER ":" FDR);
+	expect_preload(p, "/x.so", SAMPLER ":" FDR ":/x.so");
 	p.is_used = false;
 	expect_preload(p, NULL, FDR);
 	expect_preload(p, "/x.so", FDR ":/x.so");
@@ -227,7 +227,7 @@ UNIT_TEST(libseam_fdr_is_preloaded_as_well)
 
 UNIT_TEST(options_of_asan_are_added_to)
 {
-	struct seam_preload p = with_agent();
+	struct seam_preload p = with_sampler();
 
 	expect(p, "ASAN_OPTIONS", NULL, "verify_asan_link_order=0");
 	expect(p, "ASAN_OPTIONS", "", "verify_asan_link_order=0");
@@ -235,9 +235,9 @@ UNIT_TEST(options_of_asan_are_added_to)
 	       "detect_leaks=0:verify_asan_link_order=0");
 }
 
-UNIT_TEST(without_an_agent_the_environment_stays)
+UNIT_TEST(without_an_sampler_the_environment_stays)
 {
-	struct seam_preload p = with_agent();
+	struct seam_preload p = with_sampler();
 
 	p.is_used = false;
 	unsetenv("ASAN_OPTIONS");

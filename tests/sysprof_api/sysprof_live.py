@@ -271,11 +271,11 @@ def test_a_file_that_cannot_grow_is_an_error_and_no_signal():
     assert program.returncode == 0, program.returncode
 
 
-def test_it_does_not_start_beside_the_agent_of_a_recorder():
+def test_it_does_not_start_beside_the_sampler_of_a_recorder():
     script = pathlib.Path("beside.lua")
     script.write_text("""
         print(require("seam.sysprof").start{ mode = "D" })""")
-    done = run(SEAM, "record", "-o", "agent.seam", "--layers=guest", "--",
+    done = run(SEAM, "record", "-o", "sampler.seam", "--layers=guest", "--",
                LUAJIT, script)
     assert "nil\tprofiler is running already\t22" in done.stdout, done
     # and the same program without it

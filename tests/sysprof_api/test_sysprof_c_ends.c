@@ -10,7 +10,7 @@
 #include <lauxlib.h>
 
 #include "sysprof_run.h"
-#include "traced/agent/tick.h"
+#include "traced/sampler/tick.h"
 #include "unit.h"
 
 /* ---- moments between the profiler's steps ---- */

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What no agent writes, over the link: guest_forged.py SEAM AGENT FORGER"""
+"""What no sampler writes, over the link: guest_forged.py SEAM SAMPLER FORGER"""
 import json
 import os
 import re

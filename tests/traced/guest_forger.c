@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * guest_forger.c - a program that writes what no agent writes
+ * guest_forger.c - a program that writes what no sampler writes
  *
  *	guest_forger garbage	random records, and good ones with changes
  *	guest_forger names	names with control characters, each id

@@ -367,10 +367,10 @@ static void check_library(struct check_result *check, const char *name)
 	advise(check, "%s beside the program, or installed", name);
 }
 
-/* The agent that 'seam record' preloads into programs with LuaJIT. */
-static void check_agent(struct check_result *check)
+/* The sampler that 'seam record' preloads into programs with LuaJIT. */
+static void check_sampler(struct check_result *check)
 {
-	check_library(check, SEAM_AGENT_LIBRARY);
+	check_library(check, SEAM_SAMPLER_LIBRARY);
 }
 
 /* --off-cpu: the times of waits, and their stacks. */
@@ -451,7 +451,7 @@ static const struct check {
 	{ "ring-space", "ring space", .run = check_ring_space },
 	{ "stacks", "stacks without frame pointers", .run = check_stacks },
 	{ "waits", "waits of threads (--off-cpu)", .run = check_waits },
-	{ "lua-stacks", "Lua stacks", .run = check_agent },
+	{ "lua-stacks", "Lua stacks", .run = check_sampler },
 	{ "calls", "calls of functions", .run = check_calls },
 	{ "sample-rate", "sample rate", .run = check_rate },
 	{ "descriptors", "descriptors", .run = check_descriptors },

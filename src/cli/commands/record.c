@@ -162,7 +162,7 @@ static const struct seam_option options[] = {
 	OPTION(layers, STRING, 0, "layers", "WHICH",
 	       "with Lua stacks or without (auto)",
 	       .choices = "auto|guest|native",
-	       .detail = "guest: libseam-agent is preloaded (LD_PRELOAD) into "
+	       .detail = "guest: libseam-sampler is preloaded (LD_PRELOAD) into "
 	       "COMMAND and all that it starts. In programs with LuaJIT each "
 	       "thread takes samples of its own, with its Lua, native and "
 	       "kernel frames in one stack; the recorder's samples of these "
@@ -170,7 +170,7 @@ static const struct seam_option options[] = {
 	       "is found: in COMMAND's file or a library that it needs, in "
 	       "the interpreter of a script, or as a module of nginx. "
 	       "Programs that load it otherwise, or that COMMAND starts, need "
-	       "guest. native: no agent. Lua is sampled at the rate of the "
+	       "guest. native: no sampler. Lua is sampled at the rate of the "
 	       "first event of CPU time; guest also where there is none, at "
 	       "1 kHz. With AUX data, --overwrite, -C, -i, -p, -t and above "
 	       "10 kHz there are no Lua stacks, nor in a program that runs as "
@@ -742,7 +742,7 @@ static void report_stacks(const struct seam_record_result *r)
 	struct seam_stack_counts all = *stacks;
 	char text[600];
 
-	/* those of an agent are of this recording too */
+	/* those of a sampler are of this recording too */
 	all.n_ended[SEAM_STACK_COMPLETE] +=
 		r->counts.n[SEAM_COUNT_GUEST_SAMPLES] -
 		r->counts.n[SEAM_COUNT_GUEST_INCOMPLETE];
@@ -755,7 +755,7 @@ static void report_stacks(const struct seam_record_result *r)
 			 seam_stack_counts_total(stacks));
 }
 
-/* Samples of agents: how many have Lua stacks, and what is missing. */
+/* Samples of samplers: how many have Lua stacks, and what is missing. */
 static void report_guest(const struct seam_counts *counts)
 {
 	const uint64_t *n = counts->n;
@@ -765,7 +765,7 @@ static void report_guest(const struct seam_counts *counts)
 		return;
 	seam_counts_list(counts, "guest", why, sizeof(why));
 	seam_command_say("%" PRIu64 " sample%s with Lua stacks, of %" PRIu64
-			 " by libseam-agent%s%s",
+			 " by libseam-sampler%s%s",
 			 n[SEAM_COUNT_GUEST_WITH_GUEST],
 			 plural(n[SEAM_COUNT_GUEST_WITH_GUEST]),
 			 n[SEAM_COUNT_GUEST_SAMPLES],

@@ -329,7 +329,7 @@ static void hint_python(struct seam_profile *profile, const struct count *c)
 				  "do: python3 -X perf", c->minor);
 }
 
-/* No agent was in it: it ran before, or was started by what we do not read. */
+/* It had no sampler: it ran before, or was started by what we do not read. */
 static bool hint_luajit(struct seam_profile *profile, const struct count *c,
 			const char *name)
 {

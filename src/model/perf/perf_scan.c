@@ -19,7 +19,7 @@
 /* -- records of VMs ----------------------------------------------------- */
 
 /*
- * Two events hold what an agent in a traced program wrote
+ * Two events hold what a sampler in a traced program wrote
  * (doc/formats/guest.md): samples of seam:guest become samples whose
  * callchain has the guest's frames, those of seam:guest_symtab are collected
  * and are no samples.

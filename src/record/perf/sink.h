@@ -6,7 +6,7 @@
  * that only count (seam stat).  Events, rings, rounds, the unwinding of stacks
  * and the counts of losses are those of any recording; there is no folder, no
  * file is copied, and programs are offered no rings, so there are no streams of
- * JIT code and no samples of agents.
+ * JIT code and no samples of samplers.
  *
  * Threads: all functions are called in the recorder's thread.
  */

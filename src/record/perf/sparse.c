@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sparse.c - fewer samples of a program that its agent samples; sparse.h */
+/* sparse.c - fewer samples of a program that its sampler samples; sparse.h */
 #include "record/perf/sparse.h"
 
 #include <errno.h>
@@ -10,15 +10,15 @@
 enum {
 	PART = 10,	/* of the frequency */
 	/*
-	 * A sample without one of the agent adds ALONE, one with it subtracts
-	 * 1; beyond MAX_ALONE the agent has stopped.  Threads that the agent
+	 * A sample without one of the sampler adds ALONE, one with it subtracts
+	 * 1; beyond MAX_ALONE the sampler has stopped.  Threads that the sampler
 	 * leaves out have less than a ninth of the CPU time then.
 	 */
 	ALONE = 8,
 	MAX_ALONE = 8 * ALONE,
 };
 
-/* Whether the events of source @i are those that the agent supersedes. */
+/* Whether the events of source @i are those that the sampler supersedes. */
 static bool is_replaced(const struct seam_sources *s, size_t i)
 {
 	const struct seam_source *source = &s->list.items[i];

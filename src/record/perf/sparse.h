@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sparse.h - fewer samples of a program that its agent samples
+ * sparse.h - fewer samples of a program that its sampler samples
  *
- * Once libseam-agent samples the threads of the command, the recorder's samples
- * of these threads are superseded, at the same cost.  So the recorder samples
- * the command at a tenth of the rate: enough for threads that the agent leaves
- * out, whose samples then weigh ten times as much, and to notice that the agent
- * has stopped.  The full rate is restored then, for good.
+ * Once libseam-sampler samples the threads of the command, the recorder's
+ * samples of these threads are superseded, at the same cost.  So the recorder
+ * samples the command at a tenth of the rate: enough for threads that the
+ * sampler leaves out, whose samples then weigh ten times as much, and to notice
+ * that the sampler has stopped.  The full rate is restored then, for good.
  *
  * The kernel changes the rate of an event in one thread, not in those that
  * inherited the event.  So each event of CPU time that has a frequency is
@@ -46,12 +46,12 @@ struct seam_sparse {
 void seam_sparse_see(struct seam_sparse *sparse,
 		     const struct seam_perf_sideband *record);
 
-/* A sample of the source with @id; @is_superseded: the agent has one too. */
+/* A sample of the source with @id; @is_superseded: the sampler has one too. */
 void seam_sparse_sample(struct seam_sparse *sparse, uint64_t id,
 			bool is_superseded);
 
 /*
- * After a round in which the agent sampled the command: open the sources.
+ * After a round in which the sampler sampled the command: open the sources.
  * True: read the side-band once more, then call seam_sparse_begin().
  */
 bool seam_sparse_open(struct seam_sparse *sparse);
@@ -59,5 +59,5 @@ bool seam_sparse_open(struct seam_sparse *sparse);
 /* Replace the sources of the command, or give up. */
 void seam_sparse_begin(struct seam_sparse *sparse);
 
-/* After a round: restore the full rate if the agent has stopped. */
+/* After a round: restore the full rate if the sampler has stopped. */
 void seam_sparse_check(struct seam_sparse *sparse);

@@ -259,7 +259,7 @@ bool seam_preload_find(const char *name, char library[PATH_MAX])
 {
 	static const char *const places[] = {
 		/* of the program: beside it, built, installed */
-		"", "src/traced/agent/", "src/traced/fdr/",
+		"", "src/traced/sampler/", "src/traced/fdr/",
 		"../" SEAM_LIBDIR "/",
 	};
 	char self[PATH_MAX];
@@ -317,14 +317,14 @@ void seam_preload_decide(struct seam_preload *p, enum seam_layers layers,
 		     has_vm(path, found)));
 	if (!is_found && layers == SEAM_LAYERS_AUTO)
 		return;
-	r = find_to_preload(SEAM_AGENT_LIBRARY, p->library, &err);
+	r = find_to_preload(SEAM_SAMPLER_LIBRARY, p->library, &err);
 	if (r < 0) {
 		snprintf(message, room, "no Lua stacks: %s", err.cause[0]);
 		return;
 	}
 	p->is_used = true;
 	if (is_found)
-		snprintf(message, room, "Lua stacks by " SEAM_AGENT_LIBRARY
+		snprintf(message, room, "Lua stacks by " SEAM_SAMPLER_LIBRARY
 			 ", preloaded for LuaJIT in '%s' (--layers=native: "
 			 "without)", found);
 }

@@ -2,7 +2,7 @@
 /*
  * preload.h - whether the command gets libraries of Seam's, and its ELF file
  *
- *	libseam-agent	samples guest stacks (--layers)
+ *	libseam-sampler	samples guest stacks (--layers)
  *	libseam-fdr	records calls (--trace)
  *
  * They are in LD_PRELOAD, of the command and of all that it starts, in front of
@@ -17,7 +17,7 @@
 #include "base/err.h"
 
 /*
- * Which layers are recorded by an agent: --layers.  Whether a command has a VM
+ * Which layers are recorded by a sampler: --layers.  Whether a command has a VM
  * is decided before it starts, from its file:
  *
  *	an ELF file	it exports LuaJIT's API, or needs a libluajit, directly
@@ -35,13 +35,13 @@ enum seam_layers {
 };
 
 struct seam_preload {
-	bool is_used;			/* the agent is */
+	bool is_used;			/* the sampler is */
 	bool has_fdr;
-	char library[PATH_MAX];		/* the agent */
+	char library[PATH_MAX];		/* the sampler */
 	char fdr[PATH_MAX];
 };
 
-#define SEAM_AGENT_LIBRARY "libseam-agent.so"
+#define SEAM_SAMPLER_LIBRARY "libseam-sampler.so"
 #define SEAM_FDR_LIBRARY "libseam-fdr.so"
 
 /*
@@ -59,7 +59,7 @@ int seam_preload_add_fdr(struct seam_preload *preload, struct seam_err *err);
 
 /*
  * Decide for command @argv.  @message, of @room bytes, is one line for the
- * user, or "".  is_used says whether there is an agent.
+ * user, or "".  is_used says whether there is a sampler.
  */
 void seam_preload_decide(struct seam_preload *preload, enum seam_layers layers,
 			 char **argv, char *message, size_t room);

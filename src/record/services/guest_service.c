@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* guest_service.c - check and count the agents' samples; guest_service.h */
+/* guest_service.c - check and count the samplers' samples; guest_service.h */
 #include "record/services/guest_service.h"
 
 #include <stdlib.h>
@@ -101,11 +101,11 @@ static void end(struct seam_service_stream *stream,
 	uint64_t *n = g->counts.n;
 
 	n[SEAM_COUNT_GUEST_DUE] += counts->n_offered;
-	n[SEAM_COUNT_GUEST_MERGED] += counts->n_skipped[SEAM_AGENT_MERGED];
+	n[SEAM_COUNT_GUEST_MERGED] += counts->n_skipped[SEAM_SAMPLER_MERGED];
 	n[SEAM_COUNT_GUEST_THROTTLED] +=
-		counts->n_skipped[SEAM_AGENT_THROTTLED];
-	n[SEAM_COUNT_GUEST_NO_STACK] += counts->n_skipped[SEAM_AGENT_NO_STACK];
-	n[SEAM_COUNT_GUEST_ENDED] += counts->n_skipped[SEAM_AGENT_ENDED];
+		counts->n_skipped[SEAM_SAMPLER_THROTTLED];
+	n[SEAM_COUNT_GUEST_NO_STACK] += counts->n_skipped[SEAM_SAMPLER_NO_STACK];
+	n[SEAM_COUNT_GUEST_ENDED] += counts->n_skipped[SEAM_SAMPLER_ENDED];
 	if (!s)
 		return;
 	if (s->until_ns == UINT64_MAX)
@@ -114,7 +114,7 @@ static void end(struct seam_service_stream *stream,
 	g->n_ended++;
 }
 
-/* The agent of a process is gone when it executes another program. */
+/* The sampler of a process is gone when it executes another program. */
 static void sideband(struct seam_service *service,
 		     const struct seam_perf_sideband *record)
 {
@@ -135,7 +135,7 @@ static void sideband(struct seam_service *service,
 }
 
 /*
- * The agent's samples begin with its first.  It is silent if there was none
+ * The sampler's samples begin with its first.  It is silent if there was none
  * for a while, though the thread uses the CPU, as a sample of CPU time shows.
  */
 static bool covers(const struct seam_guest_service *g,
@@ -301,7 +301,7 @@ static bool take_sample(struct seam_service_stream *stream, uint8_t *record,
 /*
  * The recorder's samples of this round are superseded already: take() comes
  * after them.  A record that take() will refuse supersedes none, and no time
- * is one at which there was no agent, or that has not come.
+ * is one at which there was no sampler, or that has not come.
  */
 static void preview(struct seam_service *service,
 		    struct seam_service_stream *stream, const uint8_t *record,

@@ -2,7 +2,7 @@
 /*
  * guest_service.h - services "guest" and "guest_symtab"
  *
- * Threads of a program with libseam-agent write samples with their host stack
+ * Threads of a program with libseam-sampler write samples with their host stack
  * and a guest record (wire/guest), and the names of the functions in them.
  * Both become samples of "data": events seam:guest and seam:guest_symtab.  All
  * of a record is checked; its period is the weight times the period of this
@@ -10,7 +10,7 @@
  *
  * The recorder samples the same threads, if less often (perf/sparse.h), because
  * children inherit its events.  Of two samples of CPU time for one moment the
- * recorder's is dropped, and counted as superseded.  A thread whose agent is
+ * recorder's is dropped, and counted as superseded.  A thread whose sampler is
  * silent is the recorder's again.
  *
  * Threads: one, the recorder's.
@@ -32,7 +32,7 @@ enum {
 	SEAM_GUEST_MIN_NS = 100 * 1000,
 };
 
-/* A thread whose agent samples it, from the first sample to the last. */
+/* A thread whose sampler samples it, from the first sample to the last. */
 struct seam_guest_stream {
 	uint32_t tid;
 	uint64_t first_ns, last_ns;

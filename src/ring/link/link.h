@@ -2,7 +2,8 @@
 /*
  * link.h - how a traced program and its recorder connect
  *
- * Once, when the program's agent is loaded, over a unix socket of packets:
+ * Once, when a library of Seam is loaded in the program, over a unix socket of
+ * packets:
  *
  *	program                         recorder
  *	connect, check the peer's uid   accept, check the peer's uid

@@ -590,7 +590,7 @@ static void answer_hello(struct seam_link_server *s,
 	int wakeup = -1, r;
 
 	if (m->head.version != SEAM_LINK_VERSION) {
-		refuse(s, target->socket, "another version of the agent");
+		refuse(s, target->socket, "another version of the library");
 		return;
 	}
 	r = make_all_rings(s, target, m->hello.services, indices);

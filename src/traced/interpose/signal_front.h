@@ -8,7 +8,7 @@
  *		   its mask, SA_RESETHAND, SA_NODEFER; or the default action
  *
  * One table for each library that has this file, for the tick of its sampler:
- * the agent's and sysprof's.  The program's own action is a copy here; a
+ * the sampler's and sysprof's.  The program's own action is a copy here; a
  * library whose sigaction() is in front of libc's shows and sets that copy
  * (signal_calls.c).
  *

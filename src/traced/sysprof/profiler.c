@@ -383,12 +383,12 @@ static bool other_sysprof_runs(void)
 	return runs;
 }
 
-static bool agent_samples(void)
+static bool sampler_samples(void)
 {
 	void (*found)(void);
 	int (*is_sampling)(void);
 
-	if (!find_function(RTLD_DEFAULT, "seam_agent_is_sampling", &found))
+	if (!find_function(RTLD_DEFAULT, "seam_sampler_is_sampling", &found))
 		return false;
 	memcpy(&is_sampling, &found, sizeof(found));
 	return is_sampling();
@@ -550,7 +550,7 @@ static int start_validated(lua_State *L,
 	if (!is_valid(opt, output))
 		return PROFILE_ERRUSE;
 	/* these take the loader's lock */
-	if (jit_p_runs() || agent_samples() || other_sysprof_runs())
+	if (jit_p_runs() || sampler_samples() || other_sysprof_runs())
 		return PROFILE_ERRRUN;
 	current.options = *opt;
 	current.output = *output;

@@ -32,14 +32,14 @@
 
 #include <seam/lmisclib.h>
 
-#include "traced/agent/tick.h"
 #include "traced/interpose/signal_front.h"
+#include "traced/sampler/tick.h"
 #include "traced/sysprof/native_symbols.h"
 #include "traced/sysprof/stream_events.h"
 
 /*
  * Ignored by default, so a late one, or one after exec, does nothing.  Not
- * SIGTRAP, as the agent has: a library that a script loads is not in front of
+ * SIGTRAP, as the sampler has: a library that a script loads is not in front of
  * exec(3) and sigprocmask(2), and a tick would end a program that is executed,
  * or be what sigwait(3) returns.
  */

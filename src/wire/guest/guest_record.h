@@ -183,12 +183,12 @@ static inline uint32_t seam_guest_frame_kind(struct seam_guest_frame frame)
 
 /*
  * Why ticks have no sample of their own: indices of n_skipped in the state of a
- * ring, which the agent writes and the recorder adds.  Ticks whose records did
- * not fit are in the ring's own counts.
+ * ring, which the sampler writes and the recorder adds.  Ticks whose records
+ * did not fit are in the ring's own counts.
  */
-enum seam_agent_skip {
-	SEAM_AGENT_MERGED,	/* the signal came late: in the next weight */
-	SEAM_AGENT_THROTTLED,	/* samples took too much of the CPU time */
-	SEAM_AGENT_NO_STACK,	/* the stack has too little room */
-	SEAM_AGENT_ENDED,	/* left over at the end of a thread */
+enum seam_sampler_skip {
+	SEAM_SAMPLER_MERGED,	/* the signal came late: in the next weight */
+	SEAM_SAMPLER_THROTTLED,	/* samples took too much of the CPU time */
+	SEAM_SAMPLER_NO_STACK,	/* the stack has too little room */
+	SEAM_SAMPLER_ENDED,	/* left over at the end of a thread */
 };

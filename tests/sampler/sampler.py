@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Programs with libseam-agent: agent.py SEAM AGENT PROGRAM ASAN LATE LUAJIT
+"""Programs with libseam-sampler
+
+sampler.py SEAM SAMPLER PROGRAM ASAN LATE LUAJIT
 
 Each program prints the CPU time of its threads, which is what all counts are
 compared with: a tick is due for each period of it.
@@ -19,24 +21,24 @@ from record_lib import (FOLDER, IS_ROOT, SEAM, check, equal,  # noqa: E402
                         manifest, perf, record, run, run_tests, samples_told)
 from tap import Skip  # noqa: E402
 
-AGENT = shutil.copy(sys.argv[2], FOLDER)
+SAMPLER = shutil.copy(sys.argv[2], FOLDER)
 PROGRAM, ASAN, LATE = (shutil.copy(path, FOLDER) for path in sys.argv[3:6])
 LUAJIT = sys.argv[6]
 LIBLUAJIT = re.search(r"libluajit\S* => (\S+)",
                       run("ldd", PROGRAM).stdout)[1]
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)),
-                      "agent_program.c")
-PRELOADED = "libseam-agent.so, preloaded for LuaJIT"
+                      "sampler_program.c")
+PRELOADED = "libseam-sampler.so, preloaded for LuaJIT"
 # Otherwise a tick in the kernel has no sample, and is in the next one's weight.
 with open("/proc/sys/kernel/perf_event_paranoid", encoding="ascii") as text:
     SEES_KERNEL = IS_ROOT or int(text.read()) < 2
 # All ticks; and no leaks of a program that ends by exec or _exit.
-os.environ["SEAM_AGENT_UNTHROTTLED"] = "1"
+os.environ["SEAM_SAMPLER_UNTHROTTLED"] = "1"
 os.environ["ASAN_OPTIONS"] = "detect_leaks=0"
 # Where a tick is a SIGTRAP: see seam_tick_signal().
 HAS_TRAPS = tuple(int(n) for n in
                   re.findall(r"\d+", os.uname().release)[:2]) >= (6, 15)
-URGENT = {**os.environ, "SEAM_AGENT_SIGURG": "1"}
+URGENT = {**os.environ, "SEAM_SAMPLER_SIGURG": "1"}
 
 
 def cpu_ms(output):
@@ -71,7 +73,7 @@ def check_all_sampled(result, guest, hz=1000, share=0.7, startup_ms=30):
     if not SEES_KERNEL:
         share *= 0.4    # some of these programs are half in the kernel
     check(guest["samples"] >= share * guest["ticks_due"], f"{guest}")
-    # what the loader used before the agent was there is the recorder's
+    # what the loader used before the sampler was there is the recorder's
     startup = startup_ms * hz / 1000
     check(-startup - 0.02 * due <= guest["ticks"] - due <= 0.02 * due,
           f"weights {guest['ticks']}, due {due:.0f}: {guest}")
@@ -128,7 +130,7 @@ def test_luajit_itself_is_sampled():
                   "for i = 1, 1000 do x = x + i % 7 end end "
                   "print(('cpu 1 %d'):format(os.clock() * 1e9))")
     result, guest = sampled(LUAJIT, "spin.lua")
-    # the recorder's few samples before the agent are not all of the stacks
+    # the recorder's few samples before the sampler are not all of the stacks
     check("end early" not in result.stderr, result.stderr)
     check_all_sampled(result, guest)
     report = perf("report", "--stdio", "-i", "a.seam/data", silent=True)
@@ -144,7 +146,7 @@ def test_deep_stacks_are_throttled_and_counted():
                   "x = x + i % 7 end return x end local t = os.clock() "
                   "while os.clock() - t < 0.2 do deep(1500) end")
     env = {**os.environ}
-    del env["SEAM_AGENT_UNTHROTTLED"]
+    del env["SEAM_SAMPLER_UNTHROTTLED"]
     result, guest = sampled(LUAJIT, "-joff", "deep.lua", hz=10000, env=env)
     check(guest["throttled"] > 0 and
           f"skipped: {guest['throttled']} because sampling took too much time"
@@ -171,7 +173,7 @@ def test_a_thread_is_sampled_once():
     check_all_sampled(result, guest)
     told = int(re.search(r"seam: (\d+) samples? in", result.stderr)[1])
     own = told - guest["samples"]
-    # the recorder's own: the loader and the agent's start
+    # the recorder's own: the loader and the sampler's start
     check(own <= 60, f"{own} samples of the recorder besides {guest}")
     check(guest["superseded"] >= 0.9 * guest["samples"], f"{guest}")
 
@@ -185,7 +187,7 @@ def periods():
             if event != "seam:guest_symtab"]
 
 
-def test_the_recorder_leaves_the_sampling_to_the_agent():
+def test_the_recorder_leaves_the_sampling_to_the_sampler():
     env = {**os.environ, "SECONDS_OF_CPU": "2"}
     result, guest = sampled(PROGRAM, "busy", env=env)
     check_all_sampled(result, guest)
@@ -227,7 +229,7 @@ def test_a_handler_may_fork_while_the_program_forks():
             options=["--layers=guest"])
 
 
-def test_a_child_without_the_agent_is_not_disturbed():
+def test_a_child_without_the_sampler_is_not_disturbed():
     check_all_sampled(*sampled(PROGRAM, "clones"))
 
 
@@ -257,7 +259,7 @@ def test_a_handler_is_not_called_where_its_signal_is_blocked():
 
 
 def shown(*command, **more):
-    """What "agent_program shows" prints, without threads' ids and times."""
+    """What "sampler_program shows" prints, without threads' ids and times."""
     result = subprocess.run(command, capture_output=True, text=True,
                             check=False, timeout=60, **more)
     # 3: a busy machine's rings may be full at this rate
@@ -330,7 +332,7 @@ def test_a_thread_has_one_mapping_and_threads_have_a_limit():
           manifest("a.seam")["guest"])
 
 
-def test_a_program_with_an_agent_has_some_megabytes_of_addresses_more():
+def test_a_program_with_an_sampler_has_some_megabytes_of_addresses_more():
     with open("peak.lua", "w", encoding="ascii") as lua:
         lua.write("local x, t = 0, os.clock() while os.clock() - t < 0.05 do "
                   "for i = 1, 1000 do x = x + i % 7 end end "
@@ -408,7 +410,7 @@ def test_chroot_and_another_user_do_not_end_the_sampling():
     check_all_sampled(result, guest, share=0.4)
 
 
-def test_a_set_user_id_program_has_no_agent():
+def test_a_set_user_id_program_has_no_sampler():
     if not IS_ROOT:
         raise Skip("needs root")
     shutil.copy(PROGRAM, "setuid")
@@ -424,7 +426,7 @@ def test_nor_has_a_set_group_id_program_that_is_linked_with_it():
         raise Skip("needs root")
     # the loader has no LD_PRELOAD for such a program
     flags = run("pkg-config", "--cflags", "--libs", "luajit").stdout.split()
-    subprocess.run(["cc", "-D_GNU_SOURCE", "-o", "linked", SOURCE, AGENT,
+    subprocess.run(["cc", "-D_GNU_SOURCE", "-o", "linked", SOURCE, SAMPLER,
                     f"-Wl,--no-as-needed,-rpath,{FOLDER}", *flags, "-lm",
                     "-pthread"], check=True)
     _, guest = sampled("./linked", "busy")
@@ -436,7 +438,8 @@ def test_nor_has_a_set_group_id_program_that_is_linked_with_it():
     equal(manifest("a.seam").get("guest", {}).get("samples", 0), 0)
 
 
-NO_EVENTS = ("env", "-u", "LD_PRELOAD", f"AGENT={AGENT}", PROGRAM, "no_events")
+NO_EVENTS = ("env", "-u", "LD_PRELOAD", f"SAMPLER={SAMPLER}", PROGRAM,
+             "no_events")
 
 
 def test_without_events_a_timer_is_used_and_reported():
@@ -524,7 +527,7 @@ def test_programs_with_asan_are_sampled():
     check_all_sampled(result, guest, share=0.85)
 
 
-def test_programs_with_asan_start_where_the_agent_is_for_others():
+def test_programs_with_asan_start_where_the_sampler_is_for_others():
     shell = f"{PROGRAM} busy && {ASAN} busy"
     for words in (("sh", "-c", shell), ("./asan",)):
         subprocess.run(["cc", "-fsanitize=address", "-o", "asan", "-xc", "-"],
@@ -560,10 +563,10 @@ def test_a_program_without_a_vm_is_left_alone():
     equal(guest.get("superseded", 0), 0)
     result, guest = sampled("./spin", "20000000")
     equal(guest, {})
-    check("libseam-agent" not in result.stderr, result.stderr)
+    check("libseam-sampler" not in result.stderr, result.stderr)
 
 
-def test_an_agent_that_cannot_connect_is_reported():
+def test_an_sampler_that_cannot_connect_is_reported():
     said = set()
     for n in range(3, 9):
         result = record("--layers=guest", "-o", "a.seam", "--", "sh", "-c",
@@ -593,7 +596,7 @@ def test_nor_one_in_another_pid_namespace():
           result.stderr)
 
 
-def test_a_program_in_valgrind_has_no_agent_and_no_noise():
+def test_a_program_in_valgrind_has_no_sampler_and_no_noise():
     if not shutil.which("valgrind"):
         raise Skip("no valgrind")
     result = record("--layers=guest", "-o", "a.seam", "--", "valgrind", "-q",
@@ -602,12 +605,12 @@ def test_a_program_in_valgrind_has_no_agent_and_no_noise():
           "sigprocmask" not in result.stderr, result.stderr)
 
 
-def test_a_running_process_cannot_be_forced_to_have_an_agent():
+def test_a_running_process_cannot_be_forced_to_have_an_sampler():
     with subprocess.Popen(["sleep", "100"]) as running:
         result = record("-o", "a.seam", "--layers=guest", "--duration=0.1",
                         "-p", str(running.pid))
         running.kill()
-    check("no Lua stacks: a process that runs cannot have libseam-agent.so"
+    check("no Lua stacks: a process that runs cannot have libseam-sampler.so"
           in result.stderr, result.stderr)
 
 
@@ -651,7 +654,7 @@ def test_options_without_lua_stacks_say_so():
     equal(record("--layers=lua", "true").returncode, 2)
 
 
-def test_nginx_has_an_agent_if_its_lua_module_is_installed():
+def test_nginx_has_an_sampler_if_its_lua_module_is_installed():
     os.makedirs("sbin", exist_ok=True)
     os.makedirs("modules", exist_ok=True)
     shutil.copy("/bin/true", "sbin/nginx")
@@ -667,9 +670,10 @@ def test_a_library_of_another_user_is_not_preloaded():
         raise Skip("needs root")
     mode = os.stat(FOLDER).st_mode
     for spoil, mend in (
-            (lambda: os.chown(AGENT, 65534, -1),
-             lambda: os.chown(AGENT, 0, -1)),
-            (lambda: os.chmod(AGENT, 0o777), lambda: os.chmod(AGENT, 0o755)),
+            (lambda: os.chown(SAMPLER, 65534, -1),
+             lambda: os.chown(SAMPLER, 0, -1)),
+            (lambda: os.chmod(SAMPLER, 0o777),
+             lambda: os.chmod(SAMPLER, 0o755)),
             (lambda: os.chown(FOLDER, 65534, -1),
              lambda: os.chown(FOLDER, 0, -1)),
             (lambda: os.chmod(FOLDER, 0o777),
@@ -677,7 +681,7 @@ def test_a_library_of_another_user_is_not_preloaded():
         spoil()
         result = record("-o", "a.seam", "--", LUAJIT, "-v")
         mend()
-        check("cannot find libseam-agent.so" in result.stderr, result.stderr)
+        check("cannot find libseam-sampler.so" in result.stderr, result.stderr)
     result = record("-o", "a.seam", "--", LUAJIT, "-v")
     check(PRELOADED in result.stderr, result.stderr)
 
@@ -687,7 +691,7 @@ def test_what_the_user_preloads_stays():
     env = {**os.environ, "LD_PRELOAD": users}
     result = record("--layers=guest", "-o", "a.seam", "--", "sh", "-c",
                     "echo $LD_PRELOAD", env=env)
-    equal(result.stdout, f"{AGENT}:{users}\n")
+    equal(result.stdout, f"{SAMPLER}:{users}\n")
     # the recorder's own environment, and what it starts later, is as before
     equal(env["LD_PRELOAD"], users)
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * agent_late.c - a program that loads LuaJIT when its threads run
+ * sampler_late.c - a program that loads LuaJIT when its threads run
  *
- *	agent_late LIBRARY [handler|trap|blocked|filter]
+ *	sampler_late LIBRARY [handler|trap|blocked|filter]
  *
  * One thread uses CPU time in C from the start; the first one loads LIBRARY
  * and runs Lua.  Prints "cpu TID NANOSECONDS" for both, of the time since the

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * agent_program.c - programs that the agent samples, and what it must not do
+ * sampler_program.c - programs under the sampler, and what it must not do
  *
- *	agent_program HOW [ARGUMENT]
+ *	sampler_program HOW [ARGUMENT]
  *
  * Each way uses CPU time in a Lua state and prints "cpu TID NANOSECONDS" for
  * each thread that did; a check of its own that fails is exit status 1 with a
@@ -292,7 +292,7 @@ static void clones(void)
 static void execs(void)
 {
 	long n = arguments[0] ? atol(arguments[0]) : 100;
-	char left[32], *words[] = { "agent_program", "execs", left, NULL };
+	char left[32], *words[] = { "sampler_program", "execs", left, NULL };
 
 	use_cpu(0.002);
 	if (n == 0)
@@ -309,11 +309,11 @@ static void execs(void)
 	}
 	switch (n % 6) {
 	case 0:
-		execl("/proc/self/exe", "agent_program", "execs", left,
+		execl("/proc/self/exe", "sampler_program", "execs", left,
 		      (char *)NULL);
 		break;
 	case 1:
-		execle("/proc/self/exe", "agent_program", "execs", left,
+		execle("/proc/self/exe", "sampler_program", "execs", left,
 		       (char *)NULL, environ);
 		break;
 	case 2:
@@ -387,7 +387,7 @@ static void handlers(void)
 	CHECK(!is_wrong && n_urgent == 100, "%ld SIGURGs", n_urgent);
 }
 
-/* By a call that is not libc's: the agent sees it when a thread begins. */
+/* By a call that is not libc's: the sampler sees it when a thread begins. */
 static void replaced(void)
 {
 	const struct {
@@ -704,7 +704,7 @@ static void tell_handled(void)
 	tell("reset", action.sa_handler == SIG_DFL);
 }
 
-/* The same with and without an agent, but for lines with "cpu". */
+/* The same with and without a sampler, but for lines with "cpu". */
 static void shows(void)
 {
 	struct sigaction action;
@@ -775,7 +775,7 @@ static void traced(void)
 
 	if (child == 0) {
 		ptrace(PTRACE_TRACEME, 0, 0, 0);
-		execl("/proc/self/exe", "agent_program", "busy", (char *)NULL);
+		execl("/proc/self/exe", "sampler_program", "busy", (char *)NULL);
 		_exit(1);
 	}
 	while (waitpid(child, &status, 0) == child && WIFSTOPPED(status)) {
@@ -797,7 +797,7 @@ static void execute_in_handler(int signal)
 	use_cpu(0.003);
 	execl("/no/such/program", "program", (char *)NULL);
 	execv("/proc/self/exe", (char *[]) {
-		"agent_program", "unblocks", NULL });
+		"sampler_program", "unblocks", NULL });
 }
 
 static void executes(void)
@@ -906,7 +906,7 @@ static void state(void)
 static void seccomp(void)
 {
 	struct sock_filter allow[] = {
-		/* all but what only the agent calls */
+		/* all but what only the sampler calls */
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_perf_event_open, 4, 0),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 3,
@@ -938,8 +938,8 @@ static void refused(void)
 }
 
 /*
- * Threads that end by a system call stay in the agent's list; a filter ends the
- * ticks of all that are in it.
+ * Threads that end by a system call stay in the sampler's list; a filter ends
+ * the ticks of all that are in it.
  */
 static void *end_by_a_system_call(void *unused)
 {
@@ -1037,8 +1037,8 @@ static void no_events(void)
 	CHECK(!prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0),
 	      "seccomp: %s", strerror(errno));
 	/* it is in this program's environment under another name */
-	setenv("LD_PRELOAD", getenv("AGENT"), 1);
-	execl("/proc/self/exe", "agent_program", "threads", (char *)NULL);
+	setenv("LD_PRELOAD", getenv("SAMPLER"), 1);
+	execl("/proc/self/exe", "sampler_program", "threads", (char *)NULL);
 	CHECK(false, "exec: %s", strerror(errno));
 }
 

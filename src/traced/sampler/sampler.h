@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * agent.h - libseam-agent: samples of a program with a virtual machine
+ * sampler.h - libseam-sampler: samples of a program with a virtual machine
  *
  * A library that "seam record" preloads (LD_PRELOAD).  Without a recorder's
  * address in the environment, or with the rights of another user (AT_SECURE),
@@ -8,9 +8,9 @@
  * and sends no signal.
  *
  *	process	constructor, or dlopen() of a VM's library
- *	  agent.c	find VMs, connect, start each thread
+ *	  sampler.c	find VMs, connect, start each thread
  *	thread	the main one, and those of pthread_create()
- *	  agent.c	the list, start and end
+ *	  sampler.c	the list, start and end
  *	  handler.c	tick, memory, end: system calls only
  *	sample	a signal
  *	  handler.c	weigh, walk, write a record and names, or skip it
@@ -38,53 +38,53 @@
 #include <sys/types.h>
 
 #include "ring/link/link.h"
-#include "traced/agent/tick.h"
 #include "traced/guest/guest_sample.h"
+#include "traced/sampler/tick.h"
 #include "wire/guest/guest_encode.h"
 
 enum {
-	SEAM_AGENT_STACK_BYTES = 64 << 10,	/* of the handler */
+	SEAM_SAMPLER_STACK_BYTES = 64 << 10,	/* of the handler */
 	/*
 	 * Threads with a tick at a time.  Each has a mapping, of which a
 	 * process has 65,530 by default.
 	 */
-	SEAM_AGENT_MAX_TICKS = 4096,
+	SEAM_SAMPLER_MAX_TICKS = 4096,
 };
 
-#define SEAM_AGENT_BIT(signal) (UINT64_C(1) << ((signal) - 1))
+#define SEAM_SAMPLER_BIT(signal) (UINT64_C(1) << ((signal) - 1))
 
 /*
- * What the agent blocks where a handler of the program may not come: all but
+ * What the sampler blocks where a handler of the program may not come: all but
  * faults, which would end it, and libc's own two, of pthread_cancel() and
  * setuid().  A tick by SIGTRAP comes (handler.c says why it must).
  */
-#define SEAM_AGENT_BLOCKED						\
-	(~(SEAM_AGENT_BIT(SIGSEGV) | SEAM_AGENT_BIT(SIGBUS) |		\
-	   SEAM_AGENT_BIT(SIGILL) | SEAM_AGENT_BIT(SIGFPE) |		\
-	   SEAM_AGENT_BIT(SIGTRAP) | SEAM_AGENT_BIT(SIGSYS) |		\
-	   SEAM_AGENT_BIT(32) | SEAM_AGENT_BIT(33)))
+#define SEAM_SAMPLER_BLOCKED						\
+	(~(SEAM_SAMPLER_BIT(SIGSEGV) | SEAM_SAMPLER_BIT(SIGBUS) |		\
+	   SEAM_SAMPLER_BIT(SIGILL) | SEAM_SAMPLER_BIT(SIGFPE) |		\
+	   SEAM_SAMPLER_BIT(SIGTRAP) | SEAM_SAMPLER_BIT(SIGSYS) |		\
+	   SEAM_SAMPLER_BIT(32) | SEAM_SAMPLER_BIT(33)))
 
 /* The services, in this order in HELLO. */
-enum seam_agent_service {
-	SEAM_AGENT_GUEST,
-	SEAM_AGENT_SYMTAB,
-	SEAM_AGENT_N_SERVICES,
+enum seam_sampler_service {
+	SEAM_SAMPLER_GUEST,
+	SEAM_SAMPLER_SYMTAB,
+	SEAM_SAMPLER_N_SERVICES,
 };
 
-#define SEAM_AGENT_SERVICES "guest guest_symtab"
+#define SEAM_SAMPLER_SERVICES "guest guest_symtab"
 
 /*
  * Of one thread, from its first tick on; in pages of its own that are zeroes
  * in a forked child.  The stack is below what it must not damage: what
  * overflows it comes into the bytes of a record, which the recorder checks.
  */
-struct seam_agent_thread {
+struct seam_sampler_thread {
 	uint8_t bytes[SEAM_GUEST_MAX_BYTES];
-	_Alignas(64) uint8_t stack[SEAM_AGENT_STACK_BYTES];
+	_Alignas(64) uint8_t stack[SEAM_SAMPLER_STACK_BYTES];
 	struct seam_tick *tick;		/* NULL: all of it is to be set */
 	bool has_ring;
 	uint32_t tid;
-	struct seam_ring_claim claims[SEAM_AGENT_N_SERVICES];
+	struct seam_ring_claim claims[SEAM_SAMPLER_N_SERVICES];
 	uint64_t spent_ns;	/* in the handler */
 	uint64_t n_carried;	/* ticks for the next sample's weight */
 	uint64_t n_skipped[SEAM_RING_N_SKIPPED];
@@ -98,36 +98,36 @@ struct seam_agent_thread {
  * Of one thread, from its start to its end; on the heap, because one that ends
  * by a system call stays in the list.
  */
-struct seam_agent_self {
+struct seam_sampler_self {
 	struct seam_tick tick;
-	struct seam_agent_thread *thread;	/* NULL: no tick so far */
+	struct seam_sampler_thread *thread;	/* NULL: no tick so far */
 	bool is_paused;		/* it blocks the signal: see masks.c */
 	bool is_refused;	/* there was no room for its tick */
 	bool is_busy;		/* a tick that comes meanwhile is not taken */
-	/* in the list of agent.c: */
+	/* in the list of sampler.c: */
 	uint32_t tid;
-	struct seam_agent_self *next, *previous;
+	struct seam_sampler_self *next, *previous;
 };
 
 /* NULL: not a thread of ours */
-extern __thread struct seam_agent_self *seam_agent_self
+extern __thread struct seam_sampler_self *seam_sampler_self
 	__attribute__((tls_model("initial-exec")));
 
 /* Of the process. */
-struct seam_agent {
+struct seam_sampler {
 	char address[SEAM_LINK_ADDRESS_BYTES];	/* of the recorder; "": none */
 	_Atomic bool is_on;	/* connected: threads are sampled */
 	_Atomic bool is_off;	/* for good; no system call from then on */
 	pid_t pid;
 	int signal;		/* of the tick; set before is_on */
-	bool is_unthrottled;	/* SEAM_AGENT_UNTHROTTLED is set: for tests */
-	bool is_urgent;		/* SEAM_AGENT_SIGURG is set */
+	bool is_unthrottled;	/* SEAM_SAMPLER_UNTHROTTLED is set: for tests */
+	bool is_urgent;		/* SEAM_SAMPLER_SIGURG is set */
 	uint32_t table;		/* of the ids; see wire/guest */
 	uint64_t period_ns;
 	struct seam_link_client client;
 };
 
-extern struct seam_agent seam_agent;
+extern struct seam_sampler seam_sampler;
 
 /* ---- handler.c ---- */
 
@@ -135,36 +135,36 @@ extern struct seam_agent seam_agent;
  * Begin to sample the thread of @self, with the list locked or in that thread.
  * 0, or -errno: it is not sampled.  Makes system calls only.
  */
-int seam_agent_attach(struct seam_agent_self *self);
+int seam_sampler_attach(struct seam_sampler_self *self);
 
 /*
- * End it, in the thread; ticks that are left are counted, unless the agent is
+ * End it, in the thread; ticks that are left are counted, unless the sampler is
  * off.
  */
-void seam_agent_detach(void);
+void seam_sampler_detach(void);
 
 /* In a child of fork(). */
-void seam_agent_attach_begin_child(void);
+void seam_sampler_attach_begin_child(void);
 
 /* See seam_signal_front.take.  False: it is not of our tick. */
-bool seam_agent_on_signal(int signal, siginfo_t *info, ucontext_t *context);
+bool seam_sampler_on_signal(int signal, siginfo_t *info, ucontext_t *context);
 
-/* ---- agent.c ---- */
+/* ---- sampler.c ---- */
 
 /*
  * Whether threads of this process are sampled: 1 or 0.  Exported, for other
- * profilers in the process: dlsym(RTLD_DEFAULT, "seam_agent_is_sampling").
+ * profilers in the process: dlsym(RTLD_DEFAULT, "seam_sampler_is_sampling").
  */
 __attribute__((visibility("default")))
-int seam_agent_is_sampling(void);
+int seam_sampler_is_sampling(void);
 
 /* ---- masks.c ---- */
 
 /* A thread begins to be sampled, before its tick.  Sets is_paused. */
-void seam_agent_mask_begin(struct seam_agent_self *self, uint64_t shown);
+void seam_sampler_mask_begin(struct seam_sampler_self *self, uint64_t shown);
 
 /* For threads that the calling one creates; a number of masks.c's. */
-uint64_t seam_agent_mask_shown(void);
+uint64_t seam_sampler_mask_shown(void);
 
 /* See seam_signal_front.defer. */
-bool seam_agent_mask_defer(int signal, siginfo_t *info, ucontext_t *context);
+bool seam_sampler_mask_defer(int signal, siginfo_t *info, ucontext_t *context);

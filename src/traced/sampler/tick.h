@@ -25,7 +25,7 @@
  *
  * With attr.sigtrap the kernel queues the signal as task work, and sends it
  * when the thread returns to user mode.  The caller has to stop the tick before
- * an exec: see agent/masks.c.
+ * an exec: see sampler/masks.c.
  *
  * Where perf_event_open(2) is refused the source is timer_create().
  *

@@ -26,7 +26,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "traced/agent/agent.h"
+#include "traced/sampler/sampler.h"
 #include "traced/interpose/interpose.h"
 #include "traced/interpose/signal_front.h"
 
@@ -42,7 +42,7 @@ static __thread uint64_t shown __attribute__((tls_model("initial-exec")));
 
 static uint64_t own_bit(void)
 {
-	return SEAM_AGENT_BIT(seam_agent.signal);
+	return SEAM_SAMPLER_BIT(seam_sampler.signal);
 }
 
 /* What libc and the kernel do not block. */
@@ -51,8 +51,8 @@ static uint64_t word_of(const sigset_t *set)
 	uint64_t word;
 
 	memcpy(&word, set, sizeof(word));
-	return word & ~(SEAM_AGENT_BIT(SIGKILL) | SEAM_AGENT_BIT(SIGSTOP) |
-			SEAM_AGENT_BIT(32) | SEAM_AGENT_BIT(33));
+	return word & ~(SEAM_SAMPLER_BIT(SIGKILL) | SEAM_SAMPLER_BIT(SIGSTOP) |
+			SEAM_SAMPLER_BIT(32) | SEAM_SAMPLER_BIT(33));
 }
 
 static uint64_t change_kernel(int how, uint64_t set)
@@ -69,7 +69,7 @@ static bool is_shown(uint64_t kernel)
 	return shown & own_bit() && (shown & ~own_bit()) == kernel;
 }
 
-uint64_t seam_agent_mask_shown(void)
+uint64_t seam_sampler_mask_shown(void)
 {
 	return shown;
 }
@@ -83,7 +83,8 @@ static bool block_if_shown(void)
 	return true;
 }
 
-void seam_agent_mask_begin(struct seam_agent_self *self, uint64_t of_creator)
+void seam_sampler_mask_begin(struct seam_sampler_self *self,
+			     uint64_t of_creator)
 {
 	uint64_t kernel = change_kernel(SIG_BLOCK, 0);
 
@@ -106,18 +107,18 @@ static void drop_tick(void)
 	siginfo_t info;
 
 	if (syscall(SYS_rt_sigtimedwait, &set, &info, &now, SET_BYTES) > 0 &&
-	    !seam_tick_is_ours(&seam_agent_self->tick, &info))
+	    !seam_tick_is_ours(&seam_sampler_self->tick, &info))
 		syscall(SYS_rt_tgsigqueueinfo, getpid(), gettid(),
-			seam_agent.signal, &info);
+			seam_sampler.signal, &info);
 }
 
-bool seam_agent_mask_defer(int signal, siginfo_t *info, ucontext_t *context)
+bool seam_sampler_mask_defer(int signal, siginfo_t *info, ucontext_t *context)
 {
 	if (!is_shown(word_of(&context->uc_sigmask)))
 		return false;
-	if (seam_agent_self) {
-		seam_agent_detach();
-		seam_agent_self->is_paused = true;
+	if (seam_sampler_self) {
+		seam_sampler_detach();
+		seam_sampler_self->is_paused = true;
 		/* one of this handler's time: a second one has no place */
 		drop_tick();
 	}
@@ -148,8 +149,8 @@ static void note(int how, uint64_t set, uint64_t before, bool was_shown)
 		     how == SIG_BLOCK ? has || was_shown : !has && was_shown;
 	if (is_blocked && !was_shown && kernel == before) {
 		/* the signal alone is blocked: the kernel's mask must differ */
-		seam_agent_detach();
-		seam_agent_self->is_paused = true;
+		seam_sampler_detach();
+		seam_sampler_self->is_paused = true;
 		change_kernel(SIG_BLOCK, own_bit());
 	} else if (is_blocked) {
 		shown = kernel | own_bit();
@@ -170,7 +171,7 @@ static int change_sampled(mask_function *real, int how, const sigset_t *set,
 	if (set) {
 		changed = *set;
 		if (how != SIG_UNBLOCK)
-			sigdelset(&changed, seam_agent.signal);
+			sigdelset(&changed, seam_sampler.signal);
 	}
 	r = real(how, set ? &changed : NULL, &before);
 	if (r)
@@ -181,7 +182,7 @@ static int change_sampled(mask_function *real, int how, const sigset_t *set,
 	if (old) {
 		*old = before;
 		if (was_shown)
-			sigaddset(old, seam_agent.signal);
+			sigaddset(old, seam_sampler.signal);
 	}
 	return 0;
 }
@@ -189,23 +190,23 @@ static int change_sampled(mask_function *real, int how, const sigset_t *set,
 static int change_mask(mask_function *real, int how, const sigset_t *set,
 		       sigset_t *old)
 {
-	struct seam_agent_self *self = seam_agent_self;
+	struct seam_sampler_self *self = seam_sampler_self;
 	int r;
 
-	if (!self || !atomic_load(&seam_agent.is_on))
+	if (!self || !atomic_load(&seam_sampler.is_on))
 		return real(how, set, old);
 	/* a child of vfork() has a mask of its own, and this memory */
-	if (seam_agent_is_sampling() && !self->is_paused &&
+	if (seam_sampler_is_sampling() && !self->is_paused &&
 	    seam_interpose_is_own_process())
 		return change_sampled(real, how, set, old);
 	block_if_shown();
 	r = real(how, set, old);
-	if (r == 0 && set && seam_agent_is_sampling() &&
+	if (r == 0 && set && seam_sampler_is_sampling() &&
 	    seam_interpose_is_own_process() &&
 	    !(change_kernel(SIG_BLOCK, 0) & own_bit())) {
 		/* the signal is not blocked any more: the tick goes on */
 		self->is_paused = false;
-		seam_agent_attach(self);
+		seam_sampler_attach(self);
 	}
 	return r;
 }
@@ -242,38 +243,40 @@ struct exec_state {
 /* What the kernel has becomes what the program is shown. */
 static struct exec_state show(bool will_exec)
 {
-	struct sigaction program = seam_signal_front_program(seam_agent.signal);
-	struct exec_state s = { .is_on = atomic_load(&seam_agent.is_on) };
+	struct sigaction program =
+		seam_signal_front_program(seam_sampler.signal);
+	struct exec_state s = { .is_on = atomic_load(&seam_sampler.is_on) };
 	int saved_errno = errno;
 
-	if (!s.is_on || !seam_agent_self)
+	if (!s.is_on || !seam_sampler_self)
 		return (struct exec_state) { .is_on = false };
-	if (will_exec && seam_agent_is_sampling() &&
+	if (will_exec && seam_sampler_is_sampling() &&
 	    seam_interpose_is_own_process()) {
-		s.is_stopped = seam_agent_self->tick.source != SEAM_TICK_OFF;
-		seam_agent_detach();
+		s.is_stopped = seam_sampler_self->tick.source != SEAM_TICK_OFF;
+		seam_sampler_detach();
 	}
 	s.is_blocked = block_if_shown();
 	if (s.is_stopped)
 		drop_tick();
 	s.is_ignored = program.sa_handler == SIG_IGN &&
-		       seam_signal_real(seam_agent.signal, &program, NULL) == 0;
+		       !seam_signal_real(seam_sampler.signal, &program, NULL);
 	errno = saved_errno;
 	return s;
 }
 
 static void hide(const struct exec_state *s)
 {
-	struct sigaction program = seam_signal_front_program(seam_agent.signal);
+	struct sigaction program =
+		seam_signal_front_program(seam_sampler.signal);
 	int saved_errno = errno;
 
 	if (!s->is_on)
 		return;
 	/* not in a child of vfork(), which ends or tries again */
 	if (s->is_ignored && seam_interpose_is_own_process())
-		seam_signal_front_set(seam_agent.signal, &program);
+		seam_signal_front_set(seam_sampler.signal, &program);
 	if (s->is_stopped)
-		seam_agent_attach(seam_agent_self);
+		seam_sampler_attach(seam_sampler_self);
 	if (s->is_blocked)
 		change_kernel(SIG_UNBLOCK, own_bit());
 	errno = saved_errno;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* agent.c - begin and end in a process; see agent.h */
-#include "traced/agent/agent.h"
+/* sampler.c - begin and end in a process; see sampler.h */
+#include "traced/sampler/sampler.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -47,27 +47,27 @@ static void report(const char *format, ...)
 	seam_preloaded_format(text, format, list);
 	va_end(list);
 	/* a program without a message goes on as one with it */
-	(void)seam_link_client_note(seam_agent.address, text);
+	(void)seam_link_client_note(seam_sampler.address, text);
 }
 
 /*
  * ---- the program's threads, from start to end ----
  *
- * Threads of pthread_create() and the one in which the agent was loaded.
+ * Threads of pthread_create() and the one in which the sampler was loaded.
  * Others, of clone(2) itself or of thrd_create(3), are not sampled here; the
  * recorder samples them.
  */
 
 static pthread_key_t key;	/* its destructor ends a thread */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct seam_agent_self *first;	/* under the lock */
+static struct seam_sampler_self *first;	/* under the lock */
 
 enum { SET_BYTES = 8 };		/* of the kernel's signal set */
 
 /* Returns the mask before. */
 static uint64_t block_signals(void)
 {
-	const uint64_t signals = SEAM_AGENT_BLOCKED;
+	const uint64_t signals = SEAM_SAMPLER_BLOCKED;
 	uint64_t old;
 
 	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &signals, &old, SET_BYTES);
@@ -98,24 +98,24 @@ static void unlock_all(uint64_t old)
 }
 
 /* Count the CPU time of a thread that ends, and had no room for a tick. */
-static void count_refused(const struct seam_agent_self *self)
+static void count_refused(const struct seam_sampler_self *self)
 {
 	struct seam_ring_memory_head *head =
-		seam_agent.client.memories[SEAM_AGENT_GUEST].head;
+		seam_sampler.client.memories[SEAM_SAMPLER_GUEST].head;
 
 	/* relaxed: a count */
 	if (self->is_refused && head)
 		atomic_fetch_add_explicit(&head->n_lost,
 					  seam_clock_thread_ns() /
-					  seam_agent.period_ns,
+					  seam_sampler.period_ns,
 					  memory_order_relaxed);
 }
 
 /* No thread attaches this one afterwards, and its signal stays blocked. */
 static void end_thread(void *argument)
 {
-	struct seam_agent_self *self = argument;
-	bool is_on = seam_agent_is_sampling();
+	struct seam_sampler_self *self = argument;
+	bool is_on = seam_sampler_is_sampling();
 	uint64_t mask = lock_all();
 	sigset_t ours;
 
@@ -126,38 +126,39 @@ static void end_thread(void *argument)
 	else
 		first = self->next;
 	unlock_all(mask);
-	seam_agent_detach();
+	seam_sampler_detach();
 	if (is_on)
 		count_refused(self);
-	if (atomic_load(&seam_agent.is_on)) {
+	if (atomic_load(&seam_sampler.is_on)) {
 		sigemptyset(&ours);
-		sigaddset(&ours, seam_agent.signal);
+		sigaddset(&ours, seam_sampler.signal);
 		SEAM_REAL(pthread_sigmask)(SIG_BLOCK, &ours, NULL);
 	}
-	/* after the agent's end it stays: a filter may be there */
+	/* after the sampler's end it stays: a filter may be there */
 	if (is_on && self->thread)
 		munmap(self->thread, sizeof(*self->thread));
-	seam_agent_self = NULL;
+	seam_sampler_self = NULL;
 	free(self);
 }
 
 /* Under the lock: another thread may be attaching all of them. */
-static void sample_self(struct seam_agent_self *self, uint64_t shown)
+static void sample_self(struct seam_sampler_self *self, uint64_t shown)
 {
 	uint64_t mask;
 
-	seam_agent_mask_begin(self, shown);
+	seam_sampler_mask_begin(self, shown);
 	seam_self_thread_begin();
 	mask = lock_all();
-	seam_agent_attach(self);
+	seam_sampler_attach(self);
 	unlock_all(mask);
 }
 
 /*
- * Add the calling thread to the list, by @self, which is the agent's from then
- * on; sample it if others are.  @shown: seam_agent_mask_shown() of its creator.
+ * Add the calling thread to the list, by @self, which is the sampler's from
+ * then on; sample it if others are.  @shown: seam_sampler_mask_shown() of its
+ * creator.
  */
-static void begin_thread(struct seam_agent_self *self, uint64_t shown)
+static void begin_thread(struct seam_sampler_self *self, uint64_t shown)
 {
 	uint64_t mask = lock_all();
 
@@ -167,11 +168,11 @@ static void begin_thread(struct seam_agent_self *self, uint64_t shown)
 		first->previous = self;
 	first = self;
 	unlock_all(mask);
-	seam_agent_self = self;
+	seam_sampler_self = self;
 	/* its destructor is called */
 	pthread_setspecific(key, self);
 	/* in the list before: the one that sets it attaches all of them */
-	if (seam_agent_is_sampling())
+	if (seam_sampler_is_sampling())
 		sample_self(self, shown);
 }
 
@@ -189,7 +190,7 @@ static bool blocks_signal(uint32_t tid)
 			blocked = strtoull(line + 7, NULL, 16);
 	if (status)
 		fclose(status);
-	return blocked & SEAM_AGENT_BIT(seam_agent.signal);
+	return blocked & SEAM_SAMPLER_BIT(seam_sampler.signal);
 }
 
 /* Begin the ticks of all threads in the list. */
@@ -197,21 +198,21 @@ static void attach_all(void)
 {
 	uint64_t mask = lock_all();
 
-	for (struct seam_agent_self *s = first; s; s = s->next)
-		if (s != seam_agent_self) {
+	for (struct seam_sampler_self *s = first; s; s = s->next)
+		if (s != seam_sampler_self) {
 			s->is_paused = blocks_signal(s->tid);
-			seam_agent_attach(s);
+			seam_sampler_attach(s);
 		}
 	unlock_all(mask);
-	if (seam_agent_self)
-		sample_self(seam_agent_self, 0);
+	if (seam_sampler_self)
+		sample_self(seam_sampler_self, 0);
 }
 
 static void abandon_all(void)
 {
 	uint64_t mask = lock_all();
 
-	for (struct seam_agent_self *s = first; s; s = s->next)
+	for (struct seam_sampler_self *s = first; s; s = s->next)
 		seam_tick_abandon(&s->tick);
 	unlock_all(mask);
 }
@@ -226,18 +227,18 @@ static uint32_t make_table(void)
 
 static int connect_to_recorder(void)
 {
-	struct seam_link_client *c = &seam_agent.client;
-	int r = seam_link_client_connect(c, seam_agent.address,
-					 SEAM_AGENT_SERVICES, CONNECT_MS);
+	struct seam_link_client *c = &seam_sampler.client;
+	int r = seam_link_client_connect(c, seam_sampler.address,
+					 SEAM_SAMPLER_SERVICES, CONNECT_MS);
 
 	if (r)
 		return r;
-	for (int i = 0; i < SEAM_AGENT_N_SERVICES; i++)
+	for (int i = 0; i < SEAM_SAMPLER_N_SERVICES; i++)
 		if (!c->memories[i].head)
 			r = -ENOENT;
-	seam_agent.period_ns = c->parameters[SEAM_AGENT_GUEST];
-	if (seam_agent.period_ns < SEAM_TICK_MIN_NS)
-		seam_agent.period_ns = DEFAULT_PERIOD_NS;
+	seam_sampler.period_ns = c->parameters[SEAM_SAMPLER_GUEST];
+	if (seam_sampler.period_ns < SEAM_TICK_MIN_NS)
+		seam_sampler.period_ns = DEFAULT_PERIOD_NS;
 	if (r)
 		seam_link_client_fini(c);
 	return r;
@@ -246,7 +247,7 @@ static int connect_to_recorder(void)
 /* Other threads mostly have what the calling one has. */
 static void report_ticks(void)
 {
-	const struct seam_agent_self *self = seam_agent_self;
+	const struct seam_sampler_self *self = seam_sampler_self;
 
 	if (!self || self->is_paused)
 		return;
@@ -284,18 +285,19 @@ static bool has_handler(int signal)
 static int install_handler(void)
 {
 	static const struct seam_signal_front front = {
-		.take = seam_agent_on_signal,
-		.defer = seam_agent_mask_defer,
+		.take = seam_sampler_on_signal,
+		.defer = seam_sampler_mask_defer,
 		/* for SIGTRAP; not SA_ONSTACK: see handler.c */
 		.flags = SA_NODEFER, .flags_without = SA_RESTART,
 		.before_handler = before_handler,
 	};
 
-	seam_agent.signal = seam_agent.is_urgent ? SIGURG : seam_tick_signal();
-	if (has_handler(seam_agent.signal))
-		seam_agent.signal = SIGURG;
-	return has_handler(seam_agent.signal) ? -EBUSY :
-	       seam_signal_front_begin(seam_agent.signal, &front);
+	seam_sampler.signal = seam_sampler.is_urgent ? SIGURG :
+			      seam_tick_signal();
+	if (has_handler(seam_sampler.signal))
+		seam_sampler.signal = SIGURG;
+	return has_handler(seam_sampler.signal) ? -EBUSY :
+	       seam_signal_front_begin(seam_sampler.signal, &front);
 }
 
 /*
@@ -351,12 +353,12 @@ static void begin_child(void)
 	uint64_t mask = old_mask;
 
 	/* the other handler of the child has run before */
-	if (seam_agent_is_sampling()) {
+	if (seam_sampler_is_sampling()) {
 		seam_signal_front_begin_child();
-		seam_agent.table = make_table();
+		seam_sampler.table = make_table();
 		seam_guest_announce_all_again();
-		if (seam_agent_self)
-			seam_agent_attach(seam_agent_self);
+		if (seam_sampler_self)
+			seam_sampler_attach(seam_sampler_self);
 	}
 	restore(mask);
 }
@@ -367,17 +369,17 @@ static void begin_child(void)
  */
 static void begin_child_unsampled(void)
 {
-	struct seam_agent_self *self = seam_agent_self;
+	struct seam_sampler_self *self = seam_sampler_self;
 
-	seam_agent.pid = getpid();
+	seam_sampler.pid = getpid();
 	pthread_mutex_init(&lock, NULL);
 	first = self;
-	seam_agent_attach_begin_child();
+	seam_sampler_attach_begin_child();
 	if (self) {
 		/* the parent's event is not there */
 		self->tick = (struct seam_tick) { .source = SEAM_TICK_OFF };
 		self->next = self->previous = NULL;
-		if (!atomic_load(&seam_agent.is_off))
+		if (!atomic_load(&seam_sampler.is_off))
 			self->tid = (uint32_t)syscall(SYS_gettid);
 	}
 	atomic_store(&is_busy, false);
@@ -411,21 +413,21 @@ static void begin(void)
 		report("Lua stacks are not recorded: %s", r == -EXDEV ?
 		       "it is in another pid namespace" : strerror(-r));
 	if (r == 0) {
-		seam_agent.table = make_table();
+		seam_sampler.table = make_table();
 		r = install_handler();
 		if (r == -EBUSY)
 			report("Lua stacks are not recorded: it has a handler "
 			       "of SIGURG of its own");
 		if (r < 0)
-			seam_link_client_fini(&seam_agent.client);
+			seam_link_client_fini(&seam_sampler.client);
 	}
 	if (r < 0) {
-		atomic_store(&seam_agent.is_off, true);
+		atomic_store(&seam_sampler.is_off, true);
 		return;
 	}
 	/* the adapter has seen functions in its own proof */
 	seam_guest_announce_all_again();
-	atomic_store(&seam_agent.is_on, true);
+	atomic_store(&seam_sampler.is_on, true);
 	attach_all();
 	report_ticks();
 }
@@ -445,7 +447,7 @@ static void refresh(void *handle)
 {
 	uint32_t n_before;
 
-	if (!atomic_load(&seam_agent.is_on)) {
+	if (!atomic_load(&seam_sampler.is_on)) {
 		if (!has_vm(handle))
 			return;
 		if (!seam_preloaded_is_in_valgrind()) {
@@ -453,7 +455,7 @@ static void refresh(void *handle)
 			return;
 		}
 		report("Lua stacks are not recorded: it runs under valgrind");
-		atomic_store(&seam_agent.is_off, true);
+		atomic_store(&seam_sampler.is_off, true);
 		return;
 	}
 	/* 1: images have changed */
@@ -464,7 +466,7 @@ static void refresh(void *handle)
 		if (seam_guest_n_symbols() != n_before)
 			seam_guest_announce_all_again();
 	}
-	if (!seam_signal_front_is_there(seam_agent.signal))
+	if (!seam_signal_front_is_there(seam_sampler.signal))
 		end_all("it has replaced the handler of the tick");
 }
 
@@ -474,7 +476,7 @@ void seam_interpose_loads(void *handle)
 	int saved_errno = errno;
 	bool was_busy = false;
 
-	if (!seam_agent.address[0] || atomic_load(&seam_agent.is_off))
+	if (!seam_sampler.address[0] || atomic_load(&seam_sampler.is_off))
 		return;
 	if (!atomic_compare_exchange_strong(&is_busy, &was_busy, true))
 		return;
@@ -491,14 +493,14 @@ static void end_all(const char *why)
 {
 	int saved_errno = errno;
 
-	if (!seam_agent.address[0] || atomic_load(&seam_agent.is_off) ||
+	if (!seam_sampler.address[0] || atomic_load(&seam_sampler.is_off) ||
 	    !seam_interpose_is_own_process())
 		return;
-	if (atomic_load(&seam_agent.is_on))
+	if (atomic_load(&seam_sampler.is_on))
 		report("Lua stacks end early: %s", why);
 	/* while it may make system calls */
-	seam_agent_detach();
-	atomic_store(&seam_agent.is_off, true);
+	seam_sampler_detach();
+	atomic_store(&seam_sampler.is_off, true);
 	abandon_all();
 	errno = saved_errno;
 }
@@ -507,23 +509,23 @@ static void end_all(const char *why)
 
 bool seam_interpose_wants_loads(void)
 {
-	return seam_agent.address[0];
+	return seam_sampler.address[0];
 }
 
 bool seam_interpose_is_own_process(void)
 {
-	return getpid() == seam_agent.pid;
+	return getpid() == seam_sampler.pid;
 }
 
 static _Atomic bool has_ended_for_filter;
 
 void seam_interpose_before_filter(void)
 {
-	bool was_off = atomic_load(&seam_agent.is_off);
+	bool was_off = atomic_load(&seam_sampler.is_off);
 
 	end_all("it installs a seccomp filter");
 	atomic_store(&has_ended_for_filter,
-		     !was_off && atomic_load(&seam_agent.is_off));
+		     !was_off && atomic_load(&seam_sampler.is_off));
 }
 
 /*
@@ -536,20 +538,20 @@ void seam_interpose_filter_refused(void)
 
 	if (!atomic_exchange(&has_ended_for_filter, false))
 		return;
-	atomic_store(&seam_agent.is_off, false);
-	if (atomic_load(&seam_agent.is_on)) {
+	atomic_store(&seam_sampler.is_off, false);
+	if (atomic_load(&seam_sampler.is_on)) {
 		report("Lua stacks go on in thread %d: there is no filter",
 		       (int)syscall(SYS_gettid));
-		if (seam_agent_self)
-			seam_agent_attach(seam_agent_self);
+		if (seam_sampler_self)
+			seam_sampler_attach(seam_sampler_self);
 	}
 	errno = saved_errno;
 }
 
-int seam_agent_is_sampling(void)
+int seam_sampler_is_sampling(void)
 {
-	return atomic_load(&seam_agent.is_on) &&
-	       !atomic_load(&seam_agent.is_off);
+	return atomic_load(&seam_sampler.is_on) &&
+	       !atomic_load(&seam_sampler.is_off);
 }
 
 /* ---- pthread_create() ---- */
@@ -558,7 +560,7 @@ struct start {
 	void *(*function)(void *);
 	void *argument;
 	uint64_t shown;
-	struct seam_agent_self *self;
+	struct seam_sampler_self *self;
 };
 
 static void *start_thread(void *argument)
@@ -575,12 +577,12 @@ static struct start *make_start(void *(*function)(void *), void *argument)
 {
 	struct start *start = NULL;
 
-	if (seam_agent.address[0] && !atomic_load(&seam_agent.is_off))
+	if (seam_sampler.address[0] && !atomic_load(&seam_sampler.is_off))
 		start = malloc(sizeof(*start));
 	if (!start)
 		return NULL;
 	*start = (struct start) {
-		function, argument, seam_agent_mask_shown(),
+		function, argument, seam_sampler_mask_shown(),
 		calloc(1, sizeof(*start->self)),
 	};
 	if (start->self)
@@ -616,10 +618,10 @@ static void load(void)
 {
 	/* Source: secure_getenv(3): NULL for set-user-ID and the like */
 	const char *address = secure_getenv(SEAM_LINK_VARIABLE);
-	struct seam_agent_self *self;
+	struct seam_sampler_self *self;
 
 	if (!address || getauxval(AT_SECURE) ||
-	    strlen(address) >= sizeof(seam_agent.address))
+	    strlen(address) >= sizeof(seam_sampler.address))
 		return;
 	/* the destructor of the key ends a thread */
 	if (pthread_key_create(&key, end_thread) ||
@@ -628,10 +630,10 @@ static void load(void)
 	self = calloc(1, sizeof(*self));
 	if (!self)
 		return;
-	seam_agent.is_unthrottled = secure_getenv("SEAM_AGENT_UNTHROTTLED");
-	memcpy(seam_agent.address, address, strlen(address) + 1);
-	seam_agent.is_urgent = secure_getenv("SEAM_AGENT_SIGURG");
-	seam_agent.pid = getpid();
+	seam_sampler.is_unthrottled = secure_getenv("SEAM_SAMPLER_UNTHROTTLED");
+	memcpy(seam_sampler.address, address, strlen(address) + 1);
+	seam_sampler.is_urgent = secure_getenv("SEAM_SAMPLER_SIGURG");
+	seam_sampler.pid = getpid();
 	begin_thread(self, 0);
 	seam_interpose_loads(NULL);
 }
@@ -639,5 +641,5 @@ static void load(void)
 __attribute__((destructor))
 static void unload(void)
 {
-	seam_agent_detach();
+	seam_sampler_detach();
 }

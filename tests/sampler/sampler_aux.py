@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""No agent with AUX data: agent_aux.py SEAM SIMULATED_PMU AGENT
+"""No sampler with AUX data: sampler_aux.py SEAM SIMULATED_PMU SAMPLER
 
-"data" has the kernel's clock then: all samples of an agent would be refused.
+"data" has the kernel's clock then: all samples of a sampler would be refused.
 """
 import os
 import shutil
@@ -16,7 +16,7 @@ from record_lib import (FOLDER, SEAM, check, equal,  # noqa: E402
 shutil.copy(sys.argv[3], FOLDER)
 
 
-def test_events_with_aux_data_are_without_agents():
+def test_events_with_aux_data_are_without_samplers():
     for words in ("-e", "intel_pt//u"), ("-e", "cpu-clock,intel_pt//u"):
         result = record("a", *words, "-m", ",16K", "--layers=guest")
         equal(result.returncode, 0, result.stderr)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* tick.c - a task-clock event or a timer of one thread; see tick.h */
-#include "traced/agent/tick.h"
+#include "traced/sampler/tick.h"
 
 #include <errno.h>
 #include <fcntl.h>

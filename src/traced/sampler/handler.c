@@ -6,7 +6,7 @@
  * A thread has one mapping, of its tick, and a second one from its first tick
  * on: most threads of a program with thousands use no CPU time.
  *
- * Most of it runs on a stack of the agent's own, because the interrupted one
+ * Most of it runs on a stack of the sampler's own, because the interrupted one
  * may be a coroutine's of a few KiB.  All signals but SIGTRAP are blocked
  * meanwhile, so no handler of the program is on that stack, unless a filter
  * traps a call of ours.  On an alternate signal stack the handler stays: the
@@ -18,7 +18,7 @@
  * registers of our entry.  Source: Linux, kernel/signal.c,
  * dequeue_synchronous_signal().
  */
-#include "traced/agent/agent.h"
+#include "traced/sampler/sampler.h"
 
 #include <errno.h>
 #include <sys/mman.h>
@@ -48,21 +48,21 @@ struct fixed_part {
 	uint64_t period;
 };
 
-struct seam_agent seam_agent;
+struct seam_sampler seam_sampler;
 
-__thread struct seam_agent_self *seam_agent_self
+__thread struct seam_sampler_self *seam_sampler_self
 	__attribute__((tls_model("initial-exec")));
 
 /* ---- counts ---- */
 
 /* Where the recorder finds it, whatever becomes of this thread. */
-static void publish(struct seam_agent_thread *t)
+static void publish(struct seam_sampler_thread *t)
 {
 	struct seam_ring_state *state;
 
 	if (!t->has_ring)
 		return;
-	state = &t->claims[SEAM_AGENT_GUEST].ring.control->program;
+	state = &t->claims[SEAM_SAMPLER_GUEST].ring.control->program;
 	/* relaxed, all: counts of this thread */
 	atomic_store_explicit(&state->n_offered, t->tick->n_due,
 			      memory_order_relaxed);
@@ -72,7 +72,7 @@ static void publish(struct seam_agent_thread *t)
 }
 
 /* @n ticks have no sample of their own; the next one has their weight. */
-static void skip(struct seam_agent_thread *t, enum seam_agent_skip why,
+static void skip(struct seam_sampler_thread *t, enum seam_sampler_skip why,
 		 uint64_t n)
 {
 	t->n_skipped[why] += n;
@@ -83,18 +83,18 @@ static void skip(struct seam_agent_thread *t, enum seam_agent_skip why,
 
 static _Atomic uint32_t n_ticks;	/* threads */
 
-int seam_agent_attach(struct seam_agent_self *self)
+int seam_sampler_attach(struct seam_sampler_self *self)
 {
 	int r = -ENOSPC;
 
 	/* relaxed: a thread that begins late is not sampled long */
-	if (atomic_load_explicit(&seam_agent.is_off, memory_order_relaxed))
+	if (atomic_load_explicit(&seam_sampler.is_off, memory_order_relaxed))
 		return -EPIPE;
 	if (self->tick.source != SEAM_TICK_OFF || self->is_paused)
 		return 0;
-	if (atomic_fetch_add(&n_ticks, 1) < SEAM_AGENT_MAX_TICKS)
+	if (atomic_fetch_add(&n_ticks, 1) < SEAM_SAMPLER_MAX_TICKS)
 		r = seam_tick_start(&self->tick, (int32_t)self->tid,
-				    seam_agent.signal, seam_agent.period_ns);
+				    seam_sampler.signal, seam_sampler.period_ns);
 	if (r < 0)
 		atomic_fetch_sub(&n_ticks, 1);
 	self->is_refused = r < 0;
@@ -102,9 +102,9 @@ int seam_agent_attach(struct seam_agent_self *self)
 }
 
 /* The thread's pages.  NULL: there is no memory. */
-static struct seam_agent_thread *pages_of(struct seam_agent_self *self)
+static struct seam_sampler_thread *pages_of(struct seam_sampler_self *self)
 {
-	struct seam_agent_thread *t = self->thread;
+	struct seam_sampler_thread *t = self->thread;
 
 	if (!t) {
 		t = mmap(NULL, sizeof(*t), PROT_READ | PROT_WRITE,
@@ -126,26 +126,26 @@ static struct seam_agent_thread *pages_of(struct seam_agent_self *self)
 	return t;
 }
 
-void seam_agent_detach(void)
+void seam_sampler_detach(void)
 {
-	struct seam_agent_self *self = seam_agent_self;
-	struct seam_agent_thread *t = self ? self->thread : NULL;
-	struct seam_link_client *c = &seam_agent.client;
+	struct seam_sampler_self *self = seam_sampler_self;
+	struct seam_sampler_thread *t = self ? self->thread : NULL;
+	struct seam_link_client *c = &seam_sampler.client;
 
 	/* a seccomp filter may be there; the recorder sees the thread's end */
 	if (!self || self->tick.source == SEAM_TICK_OFF ||
-	    atomic_load_explicit(&seam_agent.is_off, memory_order_relaxed))
+	    atomic_load_explicit(&seam_sampler.is_off, memory_order_relaxed))
 		return;
 	self->is_busy = true;
 	atomic_signal_fence(memory_order_seq_cst);
 	if (t && t->tick)
-		skip(t, SEAM_AGENT_ENDED, seam_tick_rest(&self->tick));
+		skip(t, SEAM_SAMPLER_ENDED, seam_tick_rest(&self->tick));
 	seam_tick_stop(&self->tick);
 	self->is_busy = false;
 	atomic_fetch_sub(&n_ticks, 1);
 	if (!t || !t->tick)
 		return;
-	for (uint32_t i = 0; i < SEAM_AGENT_N_SERVICES; i++) {
+	for (uint32_t i = 0; i < SEAM_SAMPLER_N_SERVICES; i++) {
 		if (t->claims[i].word)
 			seam_ring_memory_close(&c->memories[i], &t->claims[i]);
 		t->claims[i].word = 0;
@@ -154,7 +154,7 @@ void seam_agent_detach(void)
 	t->tick = NULL;
 }
 
-void seam_agent_attach_begin_child(void)
+void seam_sampler_attach_begin_child(void)
 {
 	atomic_store(&n_ticks, 0);
 }
@@ -165,7 +165,7 @@ void seam_agent_attach_begin_child(void)
  * The numbers of a callchain: kernel and user part, each after its context.
  * Source: perf_event_open(2), PERF_SAMPLE_CALLCHAIN.
  */
-static size_t count_chain(const struct seam_agent_thread *t,
+static size_t count_chain(const struct seam_sampler_thread *t,
 			  const struct seam_tick_taken *taken)
 {
 	return (taken->n_kernel ? taken->n_kernel + 1 : 0) +
@@ -178,7 +178,7 @@ static void put64(struct seam_ring_writer *w, uint64_t value)
 }
 
 static void put_chain(struct seam_ring_writer *w,
-		      const struct seam_agent_thread *t,
+		      const struct seam_sampler_thread *t,
 		      const struct seam_tick_taken *taken)
 {
 	put64(w, count_chain(t, taken));
@@ -192,7 +192,7 @@ static void put_chain(struct seam_ring_writer *w,
 }
 
 /* The guest record, made in t->bytes.  Its size, padded; 0: it does not fit. */
-static size_t encode(struct seam_agent_thread *t, uint64_t weight)
+static size_t encode(struct seam_sampler_thread *t, uint64_t weight)
 {
 	struct seam_guest_head *head = &t->sample.head;
 	size_t size;
@@ -204,7 +204,7 @@ static size_t encode(struct seam_agent_thread *t, uint64_t weight)
 	/* where no VM is on the stack there is none to name */
 	if (!head->adapter)
 		head->adapter = SEAM_GUEST_LUAJIT;
-	head->table = seam_agent.table;
+	head->table = seam_sampler.table;
 	head->n_ticks = weight < UINT32_MAX ? (uint32_t)weight : UINT32_MAX;
 	size = seam_guest_encode_sample(t->bytes, sizeof(t->bytes) - 8, head,
 					t->sample.segments, t->sample.frames);
@@ -215,15 +215,15 @@ static size_t encode(struct seam_agent_thread *t, uint64_t weight)
 }
 
 /* Whether the record is in the ring; the ring has counted it if not. */
-static bool write_sample(struct seam_agent_thread *t, uint64_t weight,
+static bool write_sample(struct seam_sampler_thread *t, uint64_t weight,
 			 const struct seam_tick_taken *taken)
 {
-	struct seam_ring_producer *ring = &t->claims[SEAM_AGENT_GUEST].ring;
+	struct seam_ring_producer *ring = &t->claims[SEAM_SAMPLER_GUEST].ring;
 	size_t size = encode(t, weight);
 	const uint32_t raw_bytes = (uint32_t)size;
 	const struct fixed_part fixed = {
 		.ip = t->sample.host[0].pc, .time_ns = taken->time_ns,
-		.cpu = taken->cpu, .period = weight * seam_agent.period_ns,
+		.cpu = taken->cpu, .period = weight * seam_sampler.period_ns,
 	};
 	struct seam_ring_writer w;
 
@@ -242,9 +242,9 @@ static bool write_sample(struct seam_agent_thread *t, uint64_t weight,
 /* ---- names ---- */
 
 /* False: there is no room; the ring has counted it. */
-static bool write_symbol(struct seam_agent_thread *t)
+static bool write_symbol(struct seam_sampler_thread *t)
 {
-	struct seam_ring_producer *ring = &t->claims[SEAM_AGENT_SYMTAB].ring;
+	struct seam_ring_producer *ring = &t->claims[SEAM_SAMPLER_SYMTAB].ring;
 	uint32_t size = (uint32_t)seam_guest_encode_symbol(t->bytes,
 							   &t->symbol);
 	/* with its size before it, a multiple of 8 */
@@ -266,14 +266,14 @@ static bool write_symbol(struct seam_agent_thread *t)
 }
 
 /* Write the names of functions that the sample has for the first time. */
-static void announce(struct seam_agent_thread *t)
+static void announce(struct seam_sampler_thread *t)
 {
 	const struct seam_guest_sample *sample = &t->sample;
 
 	for (size_t i = 0; i < sample->n_fresh; i++) {
 		int r = seam_guest_describe(sample->fresh[i], &t->symbol);
 
-		t->symbol.table = seam_agent.table;
+		t->symbol.table = seam_sampler.table;
 		if (r == -EAGAIN || (r == 0 && !write_symbol(t)))
 			seam_guest_announce_again(sample->fresh[i]);
 	}
@@ -282,11 +282,11 @@ static void announce(struct seam_agent_thread *t)
 /* ---- whether there is a sample ---- */
 
 /* The recorder paused the ring for good, or took it away, or is gone. */
-static bool is_over(const struct seam_agent_thread *t)
+static bool is_over(const struct seam_sampler_thread *t)
 {
 	const struct seam_ring_memory *m =
-		&seam_agent.client.memories[SEAM_AGENT_GUEST];
-	const struct seam_ring_claim *claim = &t->claims[SEAM_AGENT_GUEST];
+		&seam_sampler.client.memories[SEAM_SAMPLER_GUEST];
+	const struct seam_ring_claim *claim = &t->claims[SEAM_SAMPLER_GUEST];
 
 	/* relaxed: a request */
 	return !seam_ring_memory_is_held(m, claim) ||
@@ -296,16 +296,16 @@ static bool is_over(const struct seam_agent_thread *t)
 }
 
 /* Threads that start faster than the recorder makes rings try again. */
-static bool has_ring(struct seam_agent_thread *t)
+static bool has_ring(struct seam_sampler_thread *t)
 {
-	struct seam_link_client *c = &seam_agent.client;
+	struct seam_link_client *c = &seam_sampler.client;
 
 	if (t->has_ring)
 		return true;
-	for (uint32_t i = 0; i < SEAM_AGENT_N_SERVICES; i++)
+	for (uint32_t i = 0; i < SEAM_SAMPLER_N_SERVICES; i++)
 		if (!t->claims[i].word &&
 		    seam_link_client_claim(c, i, t->tid, &t->claims[i])) {
-			seam_ring_memory_lose(&c->memories[SEAM_AGENT_GUEST]);
+			seam_ring_memory_lose(&c->memories[SEAM_SAMPLER_GUEST]);
 			seam_ring_wakeup_send(&c->wakeup);
 			return false;
 		}
@@ -316,7 +316,7 @@ static bool has_ring(struct seam_agent_thread *t)
 /* ---- the sample ---- */
 
 struct arguments {
-	struct seam_agent_thread *thread;
+	struct seam_sampler_thread *thread;
 	const ucontext_t *context;
 	const struct seam_tick_taken *taken;
 };
@@ -324,7 +324,7 @@ struct arguments {
 static void sample(void *argument)
 {
 	const struct arguments *a = argument;
-	struct seam_agent_thread *t = a->thread;
+	struct seam_sampler_thread *t = a->thread;
 	/* by the monotonic clock, a preemption would seem its cost */
 	uint64_t begin_ns = seam_clock_thread_ns(), weight = t->n_carried;
 
@@ -368,10 +368,10 @@ static void sample_on_a_stack(struct arguments *a)
 	else if (here - low >= MIN_ALTERNATE_BYTES)
 		sample(a);
 	else
-		skip(a->thread, SEAM_AGENT_NO_STACK, 1);
+		skip(a->thread, SEAM_SAMPLER_NO_STACK, 1);
 }
 
-static void take(struct seam_agent_thread *t, const siginfo_t *info,
+static void take(struct seam_sampler_thread *t, const siginfo_t *info,
 		 const ucontext_t *context)
 {
 	struct seam_tick_taken taken;
@@ -382,32 +382,32 @@ static void take(struct seam_agent_thread *t, const siginfo_t *info,
 		return;
 	t->n_carried += taken.weight;
 	if (taken.weight > 1)
-		skip(t, SEAM_AGENT_MERGED, taken.weight - 1);
+		skip(t, SEAM_SAMPLER_MERGED, taken.weight - 1);
 	if (!has_ring(t))
 		return;
 	if (is_over(t)) {
-		skip(t, SEAM_AGENT_ENDED, 1);
-		seam_agent_detach();
-	} else if (!seam_agent.is_unthrottled && t->spent_ns >
-		   t->tick->n_due * seam_agent.period_ns / THROTTLE_PART) {
-		skip(t, SEAM_AGENT_THROTTLED, 1);
+		skip(t, SEAM_SAMPLER_ENDED, 1);
+		seam_sampler_detach();
+	} else if (!seam_sampler.is_unthrottled && t->spent_ns >
+		   t->tick->n_due * seam_sampler.period_ns / THROTTLE_PART) {
+		skip(t, SEAM_SAMPLER_THROTTLED, 1);
 	} else {
 		sample_on_a_stack(&a);
 	}
 }
 
-bool seam_agent_on_signal(int signal, siginfo_t *info, ucontext_t *context)
+bool seam_sampler_on_signal(int signal, siginfo_t *info, ucontext_t *context)
 {
 	static const struct seam_tick none;
-	struct seam_agent_self *self = seam_agent_self;
-	struct seam_agent_thread *t;
+	struct seam_sampler_self *self = seam_sampler_self;
+	struct seam_sampler_thread *t;
 
 	(void)signal;
 	if (!seam_tick_is_ours(self ? &self->tick : &none, info))
 		return false;
 	/* relaxed: after the end, in a program that may be sandboxed */
 	if (!self || self->tick.source == SEAM_TICK_OFF ||
-	    atomic_load_explicit(&seam_agent.is_off, memory_order_relaxed))
+	    atomic_load_explicit(&seam_sampler.is_off, memory_order_relaxed))
 		return true;
 	if (self->is_busy)
 		return true;	/* its weight is in the next sample */
@@ -418,7 +418,7 @@ bool seam_agent_on_signal(int signal, siginfo_t *info, ucontext_t *context)
 		take(t, info, context);
 	} else {
 		/* counted when the thread ends */
-		seam_agent_detach();
+		seam_sampler_detach();
 		self->is_refused = true;
 	}
 	atomic_signal_fence(memory_order_seq_cst);
