@@ -34,10 +34,19 @@ const char *seam_clickhouse_suffix(const struct seam_clickhouse *ch)
 	return *ch->cluster ? "_all" : "";
 }
 
-const char *seam_clickhouse_shown(const struct seam_clickhouse *ch,
+const char *seam_clickhouse_shown(const char *url,
 				  char shown[SEAM_CLICKHOUSE_SHOWN])
 {
-	return seam_text_copy(shown, SEAM_CLICKHOUSE_SHOWN, ch->url,
+	const char *host = strstr(url, "://");
+	size_t scheme = host ? (size_t)(host + 3 - url) : 0;
+	const char *at = url + scheme, *user;
+	char text[SEAM_CLICKHOUSE_SHOWN];
+
+	while ((user = memchr(at, '@', strcspn(at, "/?"))))
+		at = user + 1;
+	snprintf(text, sizeof(text), "%.*s%.*s", (int)scheme, url,
+		 (int)strcspn(at, "?#"), at);
+	return seam_text_copy(shown, SEAM_CLICKHOUSE_SHOWN, text,
 			      SEAM_TEXT_TERMINAL);
 }
 
@@ -83,16 +92,25 @@ static int take_url(struct seam_clickhouse *ch, const char *url,
 	return query ? take_query(ch, query + 1, err) : 0;
 }
 
+static void close_store(struct seam_fleet_store *store)
+{
+	seam_clickhouse_close((struct seam_clickhouse *)store);
+}
+
 int seam_clickhouse_open(struct seam_clickhouse **to,
 			 const struct seam_fleet_place *place,
 			 struct seam_err *err)
 {
+	static const struct seam_fleet_kind kind = {
+		seam_clickhouse_put, seam_clickhouse_ask, close_store,
+	};
 	struct seam_clickhouse *ch = calloc(1, sizeof(*ch));
 	int ret;
 
 	*to = NULL;
 	if (!ch)
 		return seam_err_no_memory(err);
+	ch->store.kind = &kind;
 	ch->patience = 1;
 	snprintf(ch->database, sizeof(ch->database), "seam");
 	ret = take_url(ch, place->where, err);

@@ -13,7 +13,7 @@
 #pragma once
 
 #include "fleet/http.h"
-#include "fleet/store.h"
+#include "fleet/store_kind.h"
 
 enum {
 	SEAM_CLICKHOUSE_NAME = 64,	/* of a database or cluster, NUL too */
@@ -32,6 +32,7 @@ struct seam_clickhouse_unknown {
 };
 
 struct seam_clickhouse {
+	struct seam_fleet_store store;	/* first: what it is as a store */
 	char *url;		/* without its query */
 	char database[SEAM_CLICKHOUSE_NAME];
 	char *ca_file;
@@ -51,14 +52,6 @@ int seam_clickhouse_open(struct seam_clickhouse **ch,
 			 const struct seam_fleet_place *place,
 			 struct seam_err *err);
 void seam_clickhouse_close(struct seam_clickhouse *ch);
-
-/* As seam_fleet_put() and seam_fleet_ask(). */
-int seam_clickhouse_put(struct seam_clickhouse *ch, struct seam_bytes file,
-			struct seam_err *err);
-int seam_clickhouse_ask(struct seam_clickhouse *ch,
-			const struct seam_fleet_query *query,
-			struct seam_fleet_answer *answer,
-			struct seam_err *err);
 
 /* -- schema ------------------------------------------------------------- */
 
@@ -134,6 +127,14 @@ bool seam_clickhouse_is_name(const char *name);
 
 enum { SEAM_CLICKHOUSE_SHOWN = 200 };
 
-/* The URL, without its query, for messages. */
-const char *seam_clickhouse_shown(const struct seam_clickhouse *ch,
+/* The URL @url for messages: escaped, without a user, password or query. */
+const char *seam_clickhouse_shown(const char *url,
 				  char shown[SEAM_CLICKHOUSE_SHOWN]);
+
+/* clickhouse_put.c and clickhouse_ask.c: as seam_fleet_put() and _ask(). */
+int seam_clickhouse_put(struct seam_fleet_store *store,
+			struct seam_bytes file, struct seam_err *err);
+int seam_clickhouse_ask(struct seam_fleet_store *store,
+			const struct seam_fleet_query *query,
+			struct seam_fleet_answer *answer,
+			struct seam_err *err);

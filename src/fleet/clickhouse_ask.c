@@ -488,10 +488,11 @@ static int fill(struct asking *a, struct seam_err *err)
 	return ret ? ret : count_nodes(a, err);
 }
 
-int seam_clickhouse_ask(struct seam_clickhouse *ch,
+int seam_clickhouse_ask(struct seam_fleet_store *store,
 			const struct seam_fleet_query *query,
 			struct seam_fleet_answer *answer, struct seam_err *err)
 {
+	struct seam_clickhouse *ch = (struct seam_clickhouse *)store;
 	struct asking a = { ch, query, answer };
 	char shown[SEAM_CLICKHOUSE_SHOWN];
 	int ret;
@@ -503,5 +504,5 @@ int seam_clickhouse_ask(struct seam_clickhouse *ch,
 	if (!ret)
 		ret = fill(&a, err);
 	return ret ? seam_err_add(err, ret, "cannot query '%s'",
-				  seam_clickhouse_shown(ch, shown)) : 0;
+				  seam_clickhouse_shown(ch->url, shown)) : 0;
 }

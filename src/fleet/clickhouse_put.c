@@ -373,9 +373,10 @@ static int put_file(struct putting *p, struct seam_err *err)
 	return ret;
 }
 
-int seam_clickhouse_put(struct seam_clickhouse *ch, struct seam_bytes bytes,
-			struct seam_err *err)
+int seam_clickhouse_put(struct seam_fleet_store *store,
+			struct seam_bytes bytes, struct seam_err *err)
 {
+	struct seam_clickhouse *ch = (struct seam_clickhouse *)store;
 	struct seam_batch_file file;
 	struct putting p = { .ch = ch, .file = &file };
 	char shown[SEAM_CLICKHOUSE_SHOWN];
@@ -392,5 +393,5 @@ int seam_clickhouse_put(struct seam_clickhouse *ch, struct seam_bytes bytes,
 	/* Whatever a server says, the batch itself is good. */
 	return seam_err_add(err, is_whole && ret != -ENOMEM ? -EAGAIN : ret,
 			    "cannot store a batch in '%s'",
-			    seam_clickhouse_shown(ch, shown));
+			    seam_clickhouse_shown(ch->url, shown));
 }

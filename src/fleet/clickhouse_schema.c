@@ -293,5 +293,5 @@ int seam_clickhouse_init(struct seam_clickhouse *ch,
 	if (!ret)
 		ret = migrate(ch, init, made, err);
 	return ret ? seam_err_add(err, ret, "cannot create tables in '%s'",
-				  seam_clickhouse_shown(ch, shown)) : 0;
+				  seam_clickhouse_shown(ch->url, shown)) : 0;
 }

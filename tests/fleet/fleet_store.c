@@ -23,7 +23,7 @@
 
 enum { MINUTE = 60 };
 
-static int put(struct seam_clickhouse *store, const char *path, bool once)
+static int put(struct seam_fleet_store *store, const char *path, bool once)
 {
 	struct seam_err err = { 0 };
 	struct seam_file file;
@@ -31,7 +31,7 @@ static int put(struct seam_clickhouse *store, const char *path, bool once)
 	int ret = seam_file_open(&file, path, &err);
 
 	while (!ret) {
-		ret = seam_clickhouse_put(store, file.bytes, &err);
+		ret = seam_fleet_put(store, file.bytes, &err);
 		if (ret)
 			seam_err_print(stderr, "fleet_store", &err);
 		if (ret != -EAGAIN || once || seam_clock_ns() > end)
@@ -77,7 +77,7 @@ static void set_option(struct seam_fleet_query *query, const char **labels,
 		labels[query->n_labels++] = value;
 }
 
-static int ask(struct seam_clickhouse *store, char **options, int n)
+static int ask(struct seam_fleet_store *store, char **options, int n)
 {
 	const char *labels[SEAM_BATCH_MAX_LABELS];
 	struct seam_fleet_query query = {
@@ -96,7 +96,7 @@ static int ask(struct seam_clickhouse *store, char **options, int n)
 		*value = 0;
 		set_option(&query, labels, options[i], value + 1);
 	}
-	ret = seam_clickhouse_ask(store, &query, &answer, &err);
+	ret = seam_fleet_ask(store, &query, &answer, &err);
 	if (!ret)
 		ret = seam_batch_file_write(&answer.batch, &bytes, &err);
 	if (ret)
@@ -107,15 +107,15 @@ static int ask(struct seam_clickhouse *store, char **options, int n)
 			answer.n_missing, answer.missing);
 	fwrite(bytes.bytes.items, 1, ret ? 0 : bytes.bytes.n, stdout);
 	free(bytes.bytes.items);
-	seam_batch_fini(&answer.batch);
+	seam_fleet_answer_fini(&answer);
 	return ret;
 }
 
-static int init(struct seam_clickhouse *store, const char *cluster)
+static int init(struct seam_fleet_store *store, const char *cluster)
 {
 	struct seam_clickhouse_made made;
 	struct seam_err err = { 0 };
-	int ret = seam_clickhouse_init(store, &(struct seam_clickhouse_init) {
+	int ret = seam_clickhouse_init((struct seam_clickhouse *)store, &(struct seam_clickhouse_init) {
 				       cluster, 0 }, &made, &err);
 
 	if (ret)
@@ -130,13 +130,13 @@ int main(int argc, char **argv)
 		.credentials = getenv("SEAM_CREDENTIALS"),
 		.ca_file = getenv("SEAM_CA_FILE"),
 	};
-	struct seam_clickhouse *store;
+	struct seam_fleet_store *store;
 	struct seam_err err = { 0 };
 	int ret = 0;
 
 	if (argc < 3)
 		return 2;
-	if (seam_clickhouse_open(&store, &place, &err)) {
+	if (seam_fleet_open(&store, &place, &err)) {
 		seam_err_print(stderr, "fleet_store", &err);
 		return 1;
 	}
@@ -147,6 +147,6 @@ int main(int argc, char **argv)
 	else
 		for (int i = 3; !ret && i < argc; i++)
 			ret = put(store, argv[i], !strcmp(argv[2], "try"));
-	seam_clickhouse_close(store);
+	seam_fleet_close(store);
 	return ret ? 1 : 0;
 }

@@ -2,7 +2,6 @@
 /* fleet_init.c - 'seam fleet init': the tables of a fleet's store */
 #include <errno.h>
 
-#include "base/text.h"
 #include "cli/command.h"
 #include "fleet/clickhouse.h"
 
@@ -38,7 +37,7 @@ static void say_made(const char *url, const struct seam_clickhouse_made *made)
 {
 	char shown[SEAM_CLICKHOUSE_SHOWN], dropped[40] = "";
 
-	seam_text_copy(shown, sizeof(shown), url, SEAM_TEXT_TERMINAL);
+	seam_clickhouse_shown(url, shown);
 	if (made->n_dropped)
 		snprintf(dropped, sizeof(dropped), "; %u old day%s dropped",
 			 made->n_dropped, made->n_dropped == 1 ? "" : "s");
@@ -69,8 +68,7 @@ static int init_node(const struct fleet_init_options *o, const char *url,
 
 	if (ret)
 		return seam_err_add(err, ret, "cannot open '%s'",
-				    seam_text_copy(shown, sizeof(shown), url,
-						   SEAM_TEXT_TERMINAL));
+				    seam_clickhouse_shown(url, shown));
 	ret = seam_clickhouse_init(ch, &init, &made, err);
 	if (!ret)
 		say_made(url, &made);
