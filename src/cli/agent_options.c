@@ -57,7 +57,9 @@ const struct seam_option seam_agent_option_table[] = {
 	OPTION(place.ca_file, STRING, 0, "ca-file", "FILE",
 	       "certificates that https: servers are verified by"),
 	OPTION(window, STRING, 0, "window", "TIME",
-	       "the time between two batches, a multiple of 10 s (10s)"),
+	       "the time between two batches (10s)",
+	       .detail = "A multiple of 10s; or 1s, 2s or 5s. Rows are of ten "
+	       "seconds in either case."),
 	OPTION(spool, STRING, 0, "spool", "DIR",
 	       "where batches wait until they are sent",
 	       .detail = "/var/lib/seam-agent/spool for root and for the "
@@ -226,6 +228,15 @@ static const char *check(const struct seam_agent_options *o)
 	return check_labels(&o->labels);
 }
 
+/* Rows are of ten seconds: batches have some of them, or a part of one. */
+static bool is_window(uint64_t ns)
+{
+	return ns >= SEAM_NS_PER_S && ns <= 3600 * SEAM_NS_PER_S &&
+	       ns % SEAM_NS_PER_S == 0 &&
+	       (ns % SEAM_FLEET_WINDOW_NS == 0 ||
+		SEAM_FLEET_WINDOW_NS % ns == 0);
+}
+
 /* "19", "10s", "1ms" to numbers.  NULL, or why not. */
 static const char *read_numbers(struct seam_agent_options *o)
 {
@@ -238,10 +249,9 @@ static const char *read_numbers(struct seam_agent_options *o)
 		return "-F takes 1 to 1000 samples per second";
 	o->window_ns = SEAM_FLEET_WINDOW_NS;
 	if (o->window && (!seam_text_ns(o->window, &o->window_ns) ||
-			  !o->window_ns ||
-			  o->window_ns % SEAM_FLEET_WINDOW_NS ||
-			  o->window_ns > 3600 * SEAM_NS_PER_S))
-		return "--window takes a multiple of 10s, up to 3600s";
+			  !is_window(o->window_ns)))
+		return "--window takes a multiple of 10s up to 3600s, or 1s, 2s "
+		       "or 5s";
 	if (o->off_cpu_min && !seam_text_ns(o->off_cpu_min, &o->off_cpu_ns))
 		return "--off-cpu-min takes a time such as 1ms";
 	return NULL;

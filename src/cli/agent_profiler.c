@@ -53,6 +53,7 @@ struct agent_profiler {
 	uint64_t renewed_window;	/* number of one */
 	struct seam_stream_tick tick;	/* the last one */
 	bool is_skipped;		/* the window that goes on */
+	bool must_restart;		/* the recorder, for --max-memory */
 	struct seam_agent_status *status;
 	struct seam_stream_end end;
 	bool has_end;
@@ -253,13 +254,26 @@ static int check_memory(struct agent_profiler *p)
 	s->memory_bytes = memory_of_all(p);
 	if (s->memory_bytes > s->max_memory_bytes)
 		s->max_memory_bytes = s->memory_bytes;
+	if (s->memory_bytes <= p->options->max_memory)
+		return 0;
+	/* most of it are the tables of files, as a rule */
+	s->n_forgotten++;
+	seam_live_forget_files(p->live.live);
+	s->memory_bytes = memory_of_all(p);
 	if (s->memory_bytes <= p->options->max_memory ||
 	    (s->n_renewed && s->n_windows < p->renewed_window + RENEW_WINDOWS))
 		return 0;
 	s->n_renewed++;
 	p->renewed_window = s->n_windows;
 	r = seam_live_stream_renew(&p->live);
-	return r < 0 ? seam_err_no_memory(&p->err) : 0;
+	if (r < 0)
+		return seam_err_no_memory(&p->err);
+	s->memory_bytes = memory_of_all(p);
+	/* the recorder has tables too; of processes it would miss children */
+	p->must_restart = s->memory_bytes > p->options->max_memory &&
+			  p->from->options->record.system_wide &&
+			  !p->from->options->record.command;
+	return 0;
 }
 
 static void set_frequency(struct agent_profiler *p)
@@ -393,31 +407,7 @@ static int take_message(struct agent_profiler *p,
 	return seam_live_stream_take(&p->live, header, body);
 }
 
-/* ---- the loop ---- */
-
-static int run(struct agent_profiler *p, const sigset_t *mask)
-{
-	struct seam_stream_header header;
-	struct seam_bytes body;
-	bool was_ended = false, goes_on = true;
-	int r = 0;
-
-	while (r == 0 && goes_on && !p->has_end) {
-		struct pollfd fd = { p->live.stream.fd, POLLIN, 0 };
-
-		if (must_end && !was_ended)
-			kill(p->live.stream.pid, SIGTERM);
-		was_ended = must_end != 0;
-		if (ppoll(&fd, 1, NULL, mask) < 0 && errno != EINTR)
-			return seam_err_errno(&p->err, "cannot wait");
-		if (fd.revents)
-			goes_on = seam_stream_read(&p->live.stream);
-		while (r == 0 && seam_stream_next(&p->live.stream, &header,
-						  &body))
-			r = take_message(p, &header, body);
-	}
-	return r;
-}
+/* ---- the recorder ---- */
 
 static size_t ring_bytes(void)
 {
@@ -429,28 +419,79 @@ static size_t ring_bytes(void)
 	return bytes;
 }
 
-static int start(struct agent_profiler *p)
+static int open_recorder(struct agent_profiler *p)
 {
 	const struct seam_symbols_options symbols = { .no_lines = true };
-	struct seam_record_options *record = &p->from->options->record;
+	struct seam_record_options record = p->from->options->record;
+	const struct seam_stream_ticks ticks = {
+		.interval_ns = STEP_NS,
+		/* whole seconds of UTC, and never 0 */
+		.phase_ns = 2 * STEP_NS -
+			    (uint64_t)seam_window_offset() % STEP_NS,
+	};
+	int r = seam_live_stream_open(&p->live, &symbols, &p->err);
+
+	if (r < 0)
+		return r;
+	seam_live_without_sum(p->live.live);
+	seam_live_set_min_wait(p->live.live, p->from->options->off_cpu_ns);
+	record.ring_bytes = ring_bytes();
+	if (p->budget.hz)
+		record.frequency_hz = p->budget.hz;
+	return seam_live_stream_start(&p->live, &record, &ticks, false,
+				      p->from->root, &p->err);
+}
+
+/* The recorder has ended on request: another one goes on. */
+static int restart(struct agent_profiler *p)
+{
+	p->must_restart = p->has_end = false;
+	seam_live_stream_close(&p->live);
+	p->tick = (struct seam_stream_tick) { .ns = p->tick.ns };
+	p->lost = (struct agent_losses) { 0, 0, 0 };
+	return open_recorder(p) ?:
+	       seam_fleet_build_lost(p->build, seam_window_utc(&p->window,
+			p->window.from_ns), "recorder started again for "
+			"--max-memory", "", 0, 0, &p->err);
+}
+
+/* ---- the loop ---- */
+
+static int run(struct agent_profiler *p, const sigset_t *mask)
+{
+	struct seam_stream_header header;
+	struct seam_bytes body;
+	bool is_asked = false, goes_on = true;
+	int r = 0;
+
+	while (r == 0 && goes_on && !p->has_end) {
+		struct pollfd fd = { p->live.stream.fd, POLLIN, 0 };
+
+		if ((must_end || p->must_restart) && !is_asked)
+			kill(p->live.stream.pid, SIGTERM);
+		is_asked = must_end || p->must_restart;
+		if (ppoll(&fd, 1, NULL, mask) < 0 && errno != EINTR)
+			return seam_err_errno(&p->err, "cannot wait");
+		if (fd.revents)
+			goes_on = seam_stream_read(&p->live.stream);
+		while (r == 0 && seam_stream_next(&p->live.stream, &header,
+						  &body))
+			r = take_message(p, &header, body);
+		if (r == 0 && p->has_end && p->must_restart && !must_end)
+			r = restart(p);
+	}
+	return r;
+}
+
+static int start(struct agent_profiler *p)
+{
 	int64_t offset_ns = seam_window_offset();
 	uint64_t now_ns = seam_clock_ns();
-	struct seam_stream_ticks ticks = {
-		.interval_ns = STEP_NS,
-		.phase_ns = 1 + STEP_NS - (uint64_t)offset_ns % STEP_NS,
-	};
 	int r = seam_spool_open(&p->spool, p->options->folder,
 				p->options->spool_max, &p->err);
 
 	if (r == 0)
-		r = seam_live_stream_open(&p->live, &symbols, &p->err);
-	if (r < 0)
-		return r;
-	seam_live_without_sum(p->live.live);
-	seam_live_set_min_wait(p->live.live, p->options->off_cpu_ns);
-	record->ring_bytes = ring_bytes();
-	r = seam_live_stream_start(&p->live, record, &ticks, false,
-				   p->from->root, &p->err);
+		r = open_recorder(p);
 	if (r < 0)
 		return r;
 	if (getrandom(&p->next.agent, sizeof(p->next.agent), 0) < 0)

@@ -70,7 +70,7 @@ static void put(struct seam_json *j, const struct seam_agent_status *s,
 	seam_json_u64(j, "memory_bytes", s->memory_bytes);
 	seam_json_u64(j, "peak_memory_bytes", s->max_memory_bytes);
 	seam_json_u64(j, "max_memory_bytes", o->max_memory);
-	seam_json_u64(j, "forgotten", s->n_renewed);
+	seam_json_u64(j, "forgotten", s->n_forgotten);
 	seam_json_string(j, "error", *s->error ? s->error : NULL);
 	seam_json_close(j);
 }

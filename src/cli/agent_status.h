@@ -23,7 +23,8 @@ struct seam_agent_status {
 	uint64_t n_samples, n_rows, n_batches;
 	uint64_t n_lost;		/* samples */
 	uint64_t n_dropped;		/* of batches that were dropped */
-	uint64_t n_renewed;		/* memory was above its limit */
+	/* memory was above its limit: tables, then also stacks were dropped */
+	uint64_t n_forgotten, n_renewed;
 	double cpus;			/* of one, in the last window */
 	uint64_t memory_bytes, max_memory_bytes;
 	char error[SEAM_ERR_TEXT];	/* of the agent itself; "": none */

@@ -1228,6 +1228,11 @@ void seam_live_without_sum(struct seam_live *l)
 	l->has_no_sum = true;
 }
 
+void seam_live_forget_files(struct seam_live *l)
+{
+	seam_symbols_rest(l->symbols);
+}
+
 void seam_live_set_min_wait(struct seam_live *l, uint64_t min_ns)
 {
 	l->waits.min_ns = min_ns;

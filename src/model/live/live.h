@@ -87,6 +87,12 @@ void seam_live_set_min_wait(struct seam_live *live, uint64_t min_ns);
 void seam_live_without_sum(struct seam_live *live);
 
 /*
+ * After a step: forget the tables of the files that names were looked up in.
+ * They are read again for the next place that is new.
+ */
+void seam_live_forget_files(struct seam_live *live);
+
+/*
  * After a step: another object that goes on where @live is, with the processes,
  * threads and mappings that there are, and nothing else: no stacks, no names of
  * functions, no sum.  What the former has in memory goes with it, which the
