@@ -520,16 +520,13 @@ static int exit_status(const struct agent_profiler *p)
 	return seam_recorded_status(&p->options->record, &end, false);
 }
 
-static void handle_signals(sigset_t *mask)
+static void handle_signals(void)
 {
-	const int signals[] = { SIGTERM, SIGINT, SIGHUP };
 	struct sigaction action = { .sa_handler = on_signal };
 
-	sigprocmask(SIG_SETMASK, NULL, mask);
-	for (size_t i = 0; i < SEAM_ARRAY_SIZE(signals); i++) {
-		sigaction(signals[i], &action, NULL);
-		sigdelset(mask, signals[i]);
-	}
+	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGHUP, &action, NULL);
 }
 
 int seam_agent_profiler_run(const struct seam_agent_profiler_options *from)
@@ -540,13 +537,16 @@ int seam_agent_profiler_run(const struct seam_agent_profiler_options *from)
 		.live.stream = { .fd = -1, .control = -1 },
 		.spool = { .folder = -1, .lock = -1 },
 	};
-	sigset_t mask;
+	sigset_t blocked;
 	int r, last;
 
-	handle_signals(&mask);
+	handle_signals();
+	sigprocmask(SIG_SETMASK, from->mask, &blocked);
+	/* COMMAND has this mask too */
 	r = start(&p);
+	sigprocmask(SIG_SETMASK, &blocked, NULL);
 	if (r == 0)
-		r = run(&p, &mask);
+		r = run(&p, from->mask);
 	if (r == 0 && !p.has_end)
 		r = seam_err_set(&p.err, -EPIPE, "the recorder was killed");
 	if (r == 0 && p.end.r < 0) {

@@ -9,6 +9,8 @@
 
 #include "cli/agent_status.h"
 
+#include <signal.h>
+
 struct seam_agent_profiler_options {
 	struct seam_agent_options *options;	/* of the start */
 	/* Reads them again on SIGHUP: 0, or not 0 after a message. */
@@ -17,6 +19,7 @@ struct seam_agent_profiler_options {
 	struct seam_agent_status *status;	/* shared */
 	int wakeups;			/* a byte for each new file */
 	pid_t root;			/* of Seam's processes */
+	const sigset_t *mask;		/* of signals, before any was blocked */
 };
 
 /*

@@ -203,6 +203,7 @@ static void run(struct sending *s)
 int seam_sender_run(const struct seam_sender *options, struct seam_err *err)
 {
 	struct sending s = { .options = options, .wait_ms = FIRST_WAIT_MS };
+	bool is_early = false;
 	struct stat st;
 
 	s.folder = seam_spool_folder(options->spool, err);
@@ -213,9 +214,11 @@ int seam_sender_run(const struct seam_sender *options, struct seam_err *err)
 	while ((s.lock = seam_spool_lock(s.folder, "sender.lock", err)) ==
 	       -EAGAIN && !s.has_ended)
 		wait_ms(&s, LOCK_WAIT_MS, false);
-	if (s.lock >= 0 && fstat(s.lock, &st) == 0 && st.st_size)
+	if (s.lock >= 0 && fstat(s.lock, &st) == 0 && st.st_size) {
 		wait_ms(&s, KILLED_WAIT_MS, false);
-	if (s.lock >= 0)
+		is_early = s.has_ended;
+	}
+	if (s.lock >= 0 && !is_early)
 		run(&s);
 	if (s.store)
 		seam_fleet_close(s.store);

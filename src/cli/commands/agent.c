@@ -24,8 +24,7 @@
 #include "base/file.h"
 
 enum {
-	/* Until a server has given up what a killed sender had sent. */
-	RESTART_S = 15,
+	RESTART_S = 1,
 	/* To send what is left at the end. */
 	LAST_SENDING_S = 10,
 };
@@ -74,7 +73,7 @@ static void profile(struct agent *a)
 	const struct seam_agent_profiler_options options = {
 		.options = &a->options, .reload = reload, .context = a,
 		.status = a->shared, .wakeups = a->wakeups[1],
-		.root = a->root,
+		.root = a->root, .mask = &a->old,
 	};
 
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -157,7 +156,6 @@ static void read_again(struct agent *a)
 		kill(a->profiler, SIGHUP);
 	if (a->sender)
 		kill(a->sender, SIGTERM);
-	a->restart_ns = 0;
 }
 
 /* Wait for signals until @until_ns; UINT64_MAX: the next one. */
@@ -202,6 +200,8 @@ static void send_rest(struct agent *a)
 	uint64_t end_ns = seam_clock_ns() + LAST_SENDING_S * SEAM_NS_PER_S;
 	int folder;
 
+	if (!a->sender)
+		start(a, &a->sender, send_batches);
 	close(a->wakeups[1]);
 	while (a->sender && seam_clock_ns() < end_ns)
 		if (next_signal(a, end_ns) == SIGCHLD)
