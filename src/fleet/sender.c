@@ -37,6 +37,14 @@ struct sending {
 	int wait_ms;
 };
 
+static volatile sig_atomic_t must_stop;
+
+static void stop(int signal)
+{
+	(void)signal;
+	must_stop = 1;
+}
+
 /* ---- counts ---- */
 
 static void failed(struct sending *s, const struct seam_err *err)
@@ -152,14 +160,16 @@ static void wait_ms(struct sending *s, int ms, bool is_idle)
 {
 	uint64_t end_ns = seam_clock_ns() + (uint64_t)ms * SEAM_NS_PER_MS;
 
-	while (!s->has_ended) {
+	while (!s->has_ended && !must_stop) {
 		struct pollfd wakeup = { s->options->wakeups, POLLIN, 0 };
 		uint64_t now_ns = seam_clock_ns();
+		struct timespec timeout;
 
 		if (now_ns >= end_ns)
 			return;
-		if (poll(&wakeup, 1, (int)((end_ns - now_ns) / SEAM_NS_PER_MS)
-			 + 1) <= 0)
+		timeout.tv_sec = (time_t)((end_ns - now_ns) / SEAM_NS_PER_S);
+		timeout.tv_nsec = (long)((end_ns - now_ns) % SEAM_NS_PER_S);
+		if (ppoll(&wakeup, 1, &timeout, s->options->mask) <= 0)
 			continue;
 		s->has_ended = !read_wakeups(wakeup.fd);
 		if (is_idle)
@@ -179,11 +189,14 @@ static int jittered(int ms)
 
 static void run(struct sending *s)
 {
+	const struct timespec now = { 0, 0 };
 	struct seam_err err;
 
-	for (;;) {
+	while (!must_stop) {
 		int r = send_oldest(s, &err);
 
+		/* a signal that has come meanwhile */
+		ppoll(NULL, 0, &now, s->options->mask);
 		if (r == 0)
 			continue;
 		if (r != -ENOENT)
@@ -203,6 +216,7 @@ static void run(struct sending *s)
 int seam_sender_run(const struct seam_sender *options, struct seam_err *err)
 {
 	struct sending s = { .options = options, .wait_ms = FIRST_WAIT_MS };
+	struct sigaction action = { .sa_handler = stop };
 	bool is_early = false;
 	struct stat st;
 
@@ -210,13 +224,14 @@ int seam_sender_run(const struct seam_sender *options, struct seam_err *err)
 	if (s.folder < 0)
 		return s.folder;
 	fcntl(options->wakeups, F_SETFL, O_NONBLOCK);
+	sigaction(SIGTERM, &action, NULL);
 	/* that of an agent before may still be sending */
 	while ((s.lock = seam_spool_lock(s.folder, "sender.lock", err)) ==
-	       -EAGAIN && !s.has_ended)
+	       -EAGAIN && !s.has_ended && !must_stop)
 		wait_ms(&s, LOCK_WAIT_MS, false);
 	if (s.lock >= 0 && fstat(s.lock, &st) == 0 && st.st_size) {
 		wait_ms(&s, KILLED_WAIT_MS, false);
-		is_early = s.has_ended;
+		is_early = s.has_ended || must_stop;
 	}
 	if (s.lock >= 0 && !is_early)
 		run(&s);

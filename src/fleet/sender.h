@@ -14,6 +14,7 @@
  */
 #pragma once
 
+#include <signal.h>
 #include <stdatomic.h>
 
 #include "base/err.h"
@@ -39,11 +40,13 @@ struct seam_sender {
 	/* A byte for each new file; its end: send what there is, then return. */
 	int wakeups;
 	struct seam_sender_counts *counts;
+	const sigset_t *mask;		/* of signals, while it waits */
 };
 
 /*
- * Send until the end of .wakeups, then what is left while that succeeds.  0, or
- * -errno: the spool cannot be used.
+ * Send until the end of .wakeups, then what is left while that succeeds; or until
+ * SIGTERM, which the caller has blocked and .mask has not: what is being sent is
+ * finished.  0, or -errno: the spool cannot be used.
  */
 int seam_sender_run(const struct seam_sender *sender, struct seam_err *err);
 

@@ -209,11 +209,11 @@ def run_attached():
 
 def run_system():
     """-a, with a known program beside it."""
-    process = start("system", "-a")
+    process = start("system", "-a", "-F", "99")
     wait_until(lambda: process.poll() is not None or n_batches("system"),
                "a batch")
     own = tree(process.pid) if process.poll() is None else []
-    with running("./two", "0.5", "1000", stdout=subprocess.PIPE, text=True) as two:
+    with running("./two", "1.5", stdout=subprocess.PIPE, text=True) as two:
         pid, printed = two.pid, two.communicate(timeout=60)[0]
     before = n_batches("system")
     wait_until(lambda: process.poll() is not None or
@@ -248,10 +248,9 @@ def run_sender():
     os.kill(sender, signal.SIGKILL)
     before = n_batches("sender")
     wait_until(lambda: n_batches("sender") > before + 2, "batches go on")
-    waiting = len(glob.glob("sender.spool/*.batch"))
     wait_until(lambda: len(children(process.pid)) == 2, "another sender")
     wait_until(lambda: not glob.glob("sender.spool/*.batch"), "all is sent")
-    return caps, waiting, end(process)
+    return caps, end(process)
 
 
 def run_full():
@@ -407,7 +406,7 @@ def test_the_system_without_the_agent_itself():
                                  if row["pid"] == pid]}
             for batch in batches]
     check(len(own) > 3, own)
-    check_shares(mine, printed, 100)
+    check_shares(mine, printed, 50)
     seen = {row["pid"] for batch in batches for row in batch["samples"]}
     equal(seen & set(own), set())
 
@@ -441,12 +440,11 @@ def test_after_a_kill_what_was_spooled_is_sent_once():
 
 
 def test_a_sender_that_is_killed_is_replaced_and_sends_the_rest():
-    caps, waiting, (code, _) = made("sender")
+    caps, (code, _) = made("sender")
     equal(code, 0)
     equal({int(line.split()[1], 16) for line in caps
            if line.startswith("Cap")}, {0})
     check(any(line.split() == ["NoNewPrivs:", "1"] for line in caps), caps)
-    check(waiting >= 2, waiting)
     batches = batches_of("sender.store")
     equal(n_samples(batches), status("sender", 1)["samples"])
     seqs = [row["seq"] for batch in batches for row in batch["batches"]]

@@ -83,12 +83,13 @@ static void profile(struct agent *a)
 	exit(seam_agent_profiler_run(&options));
 }
 
-/* Does not return.  SIGTERM ends it at any moment. */
+/* Does not return. */
 static void send_batches(struct agent *a)
 {
 	const struct seam_sender sender = {
 		.place = a->options.place, .spool = a->options.folder,
 		.wakeups = a->wakeups[0], .counts = &a->shared->sender,
+		.mask = &a->old,
 	};
 	struct seam_err err = { 0 };
 
@@ -97,7 +98,6 @@ static void send_batches(struct agent *a)
 	signal(SIGINT, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
-	sigprocmask(SIG_SETMASK, &a->old, NULL);
 	if (seam_sender_run(&sender, &err) < 0)
 		exit(seam_command_failed(&err));
 	exit(0);
