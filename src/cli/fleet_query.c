@@ -142,6 +142,8 @@ static int add_missing(struct seam_fleet_answer *answer,
 	return r;
 }
 
+#define FD_PATH "/proc/self/fd/"
+
 /* The answer in memory, as a file that any command opens. */
 static int write_answer(const struct seam_batch *batch, const char **path,
 			struct seam_err *err)
@@ -155,7 +157,7 @@ static int write_answer(const struct seam_batch *batch, const char **path,
 	if (!r)
 		r = seam_file_write_at(fd, bytes.bytes.items, bytes.bytes.n, 0,
 				       "the answer", err);
-	if (!r && asprintf(&name, "/proc/self/fd/%d", fd) < 0)
+	if (!r && asprintf(&name, FD_PATH "%d", fd) < 0)
 		r = seam_err_no_memory(err);
 	free(bytes.bytes.items);
 	if (r)
@@ -231,4 +233,10 @@ int seam_fleet_query_open(const struct seam_command *command,
 		return seam_command_failed(&err);
 	}
 	return SEAM_EXIT_DONE;
+}
+
+void seam_fleet_query_close(const char *path)
+{
+	/* the path remains, as the name of another answer may not be its own */
+	close(atoi(path + strlen(FD_PATH)));
 }

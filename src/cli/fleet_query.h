@@ -54,3 +54,6 @@ int seam_fleet_query_open(const struct seam_command *command,
 			  const struct seam_fleet_options *options,
 			  unsigned int keep, bool with_calls,
 			  const char **path);
+
+/* Free the answer @path, for queries that are asked again and again. */
+void seam_fleet_query_close(const char *path);

@@ -196,6 +196,7 @@ static int top(const struct seam_command *self, const struct fleet_verb *verb,
 		status = verb->command->run(verb->command, words->n,
 					    words->items);
 		fflush(stdout);
+		seam_fleet_query_close(words->items[n]);
 		if (o->once || (status && status != SEAM_EXIT_LOSSY))
 			return status;
 		nanosleep(&wait, NULL);
