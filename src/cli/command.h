@@ -113,6 +113,7 @@ extern const struct seam_command seam_dump_command;
 extern const struct seam_command seam_inject_command;
 extern const struct seam_command seam_diff_command;
 extern const struct seam_command seam_doctor_command;
+extern const struct seam_command seam_fleet_init_command;
 extern const struct seam_command seam_help_command;
 
 /*

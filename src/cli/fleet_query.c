@@ -188,10 +188,13 @@ static int ask(const struct seam_fleet_options *o,
 	       const struct seam_fleet_query *query, const char **path,
 	       struct seam_err *err)
 {
+	const struct seam_fleet_place place = {
+		o->from, o->login.credentials, o->login.ca_file,
+	};
 	struct seam_fleet_store *store;
 	struct seam_fleet_answer answer;
 	char *title;
-	int r = seam_fleet_open(&store, o->from, err);
+	int r = seam_fleet_open(&store, &place, err);
 
 	if (r)
 		return r;
@@ -228,11 +231,8 @@ int seam_fleet_query_open(const struct seam_command *command,
 	status = make_query(command, o, keep, with_calls, &query);
 	if (status)
 		return status;
-	if (ask(o, &query, path, &err)) {
-		seam_err_add(&err, err.code, "cannot query '%s'", o->from);
-		return seam_command_failed(&err);
-	}
-	return SEAM_EXIT_DONE;
+	return ask(o, &query, path, &err) ? seam_command_failed(&err) :
+	       SEAM_EXIT_DONE;
 }
 
 void seam_fleet_query_close(const char *path)

@@ -10,12 +10,28 @@
 #include "cli/command.h"
 #include "fleet/store.h"
 
+/* For stores that are servers. */
+struct seam_fleet_login {
+	const char *credentials, *ca_file;
+};
+
 struct seam_fleet_options {
 	const char *from;
 	const char *service, *host;
 	const char *since;
 	struct seam_option_list labels;
+	struct seam_fleet_login login;
 };
+
+#define SEAM_FLEET_LOGIN_OPTIONS(type, member)				\
+	SEAM_OPTION(type, member.credentials, STRING, 0, "credentials",	\
+		    "FILE", "a file with USER:PASSWORD, which only its "	\
+		    "owner can read",					\
+		    .detail = "The default is SEAM_FLEET_USER and "	\
+		    "SEAM_FLEET_PASSWORD in the environment."),		\
+	SEAM_OPTION(type, member.ca_file, STRING, 0, "ca-file", "FILE",	\
+		    "verify the server's certificate by the authorities in " \
+		    "FILE (PEM)")
 
 #define SEAM_FLEET_OPTIONS(type, member)				\
 	{ .kind = SEAM_OPTION_HEADING, .help = "Profiles of a fleet" },	\
@@ -39,7 +55,8 @@ struct seam_fleet_options {
 		    "2026-11-24T10:00..2026-11-24T11:00, either of which "	\
 		    "may be omitted. Profiles have windows of 10 s: those " \
 		    "count that begin in the range. The default is all of "	\
-		    "a folder, and the last hour of a server.")
+		    "a folder, and the last hour of a server."),		\
+	SEAM_FLEET_LOGIN_OPTIONS(type, member.login)
 
 /* Parse --since: [*@from_ns, *@to_ns) as of @now_ns.  0 or -EINVAL. */
 int seam_fleet_since(const char *text, uint64_t now_ns, uint64_t *from_ns,

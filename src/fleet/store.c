@@ -4,15 +4,42 @@
 
 #include <errno.h>
 
-int seam_fleet_open(struct seam_fleet_store **store, const char *where,
+#include "fleet/clickhouse.h"
+
+static bool is_url(const char *where)
+{
+	return !strncmp(where, "http://", 7) || !strncmp(where, "https://", 8);
+}
+
+static int open_clickhouse(struct seam_fleet_store **store,
+			   const struct seam_fleet_place *place,
+			   struct seam_err *err)
+{
+	struct seam_clickhouse *ch;
+	char shown[SEAM_CLICKHOUSE_SHOWN];
+	int ret = seam_clickhouse_open(&ch, place, err);
+
+	if (!ret)
+		*store = &ch->store;
+	/* A URL may have a password: only what is before it is shown. */
+	return ret ? seam_err_add(err, ret, "cannot open '%s'",
+			seam_clickhouse_shown(place->where, shown)) : 0;
+}
+
+int seam_fleet_open(struct seam_fleet_store **store,
+		    const struct seam_fleet_place *place,
 		    struct seam_err *err)
 {
+	const char *where = place->where;
+
 	*store = NULL;
+	if (is_url(where))
+		return open_clickhouse(store, place, err);
 	if (strncmp(where, "file:", 5) == 0)
 		where += strncmp(where, "file://", 7) == 0 ? 7 : 5;
 	else if (strstr(where, "://"))
 		return seam_err_set(err, -ENOTSUP, "cannot open '%s': a store "
-				    "is a folder", where);
+				    "is a folder, http: or https:", where);
 	return seam_fleet_open_folder(store, where, err);
 }
 

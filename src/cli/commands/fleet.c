@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/commands/help.h"
 #include "cli/fleet_query.h"
 
 enum { MAX_WORDS = 512, TOP_INTERVAL = 10 /* seconds: a window */ };
@@ -236,6 +237,18 @@ static int show(const struct seam_command *self, const struct fleet_verb *verb,
 						    words->items);
 }
 
+/* It has options of its own alone. */
+static int init(int argc, char **argv)
+{
+	const struct seam_command *command = &seam_fleet_init_command;
+	int status = command->run(command, argc, argv);
+
+	if (status != SEAM_EXIT_HELP)
+		return status;
+	seam_help_print(stdout, command);
+	return SEAM_EXIT_DONE;
+}
+
 static int run(const struct seam_command *self, int argc, char **argv)
 {
 	struct fleet_options o = { .interval = TOP_INTERVAL };
@@ -246,11 +259,13 @@ static int run(const struct seam_command *self, int argc, char **argv)
 	if (argc > MAX_WORDS)
 		return seam_command_misused(self, "too many words");
 	add_word(&own, "fleet");
+	if (argc > 1 && strcmp(argv[1], "init") == 0)
+		return init(argc - 1, argv + 1);
 	if (!verb) {
 		status = seam_command_parse(self, argc, argv, &o, &first);
 		return status ? status :
 		       seam_command_misused(self, "report, flamegraph, diff, "
-					    "top or calls is needed%s%s%s",
+					    "top, calls or init is needed%s%s%s",
 					    argc > 1 ? ", not '" : "",
 					    argc > 1 ? argv[1] : "",
 					    argc > 1 ? "'" : "");
@@ -264,14 +279,16 @@ static int run(const struct seam_command *self, int argc, char **argv)
 const struct seam_command seam_fleet_command = {
 	.name = "fleet",
 	.summary = "report on the profiles of many hosts and times",
-	.synopsis = "report|flamegraph|diff|top|calls --from WHERE [options]",
+	.synopsis = "report|flamegraph|diff|top|calls --from WHERE [options] | "
+		    "init --to URL [options]",
 	.description =
 		"Adds up what agents ('seam agent') and 'seam push' have put "
 		"into a store, and shows it as 'seam report', 'seam "
 		"flamegraph', 'seam diff' or 'seam calls' show a recording: "
 		"with all of their options, and the same JSON. top prints the "
 		"newest minute again and again. 'seam view --from' shows a "
-		"page.\n\n"
+		"page. init makes the tables of a server, with options of its "
+		"own (seam fleet init --help).\n\n"
 		"diff compares two queries: the one of --from, --service, "
 		"--host, --label and --since, and the same with what "
 		"--with-... replace.\n\n"

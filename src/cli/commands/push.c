@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "cli/fleet_query.h"
 #include "cli/reading.h"
 #include "fleet/batch_build.h"
 #include "fleet/store.h"
@@ -19,6 +20,7 @@ struct push_options {
 	const char *service;
 	const char *host;
 	struct seam_option_list labels;
+	struct seam_fleet_login login;
 };
 
 #define OPTION(...) SEAM_OPTION(struct push_options, __VA_ARGS__)
@@ -33,6 +35,7 @@ static const struct seam_option options[] = {
 	OPTION(labels, STRINGS, 0, "label", "K=V",
 	       "a label of these profiles; may be given several times",
 	       .detail = "Such as version=1.2 or region=eu; 16 at most."),
+	SEAM_FLEET_LOGIN_OPTIONS(struct push_options, login),
 	SEAM_INPUT_OPTION(struct push_options, reading),
 	SEAM_SYMBOL_OPTIONS(struct push_options, reading),
 };
@@ -223,7 +226,8 @@ static int push(struct seam_opened *opened, const struct push_options *o)
 	int r = seam_input_open(&p.input, opened->path, &err);
 
 	if (!r)
-		r = seam_fleet_open(&p.store, o->to, &err);
+		r = seam_fleet_open(&p.store, &(struct seam_fleet_place) {
+			o->to, o->login.credentials, o->login.ca_file }, &err);
 	if (!r)
 		r = push_batches(&p, &err);
 	seam_fleet_close(p.store);

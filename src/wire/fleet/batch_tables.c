@@ -112,11 +112,11 @@ static const struct seam_batch_column batch_columns[] = {
 
 const struct seam_batch_table seam_batch_tables[SEAM_N_BATCH_TABLES] = {
 	[SEAM_TABLE_FRAMES] = {
-		"frames", TABLE(frame_columns), "agent, frame_id", true, false,
+		"frames", TABLE(frame_columns), "frame_id", true, false,
 		SIZE_MAX,
 	},
 	[SEAM_TABLE_STACKS] = {
-		"stacks", TABLE(stack_columns), "agent, stack_id", true, false,
+		"stacks", TABLE(stack_columns), "stack_id", true, false,
 		SIZE_MAX,
 	},
 	[SEAM_TABLE_SAMPLES] = {
