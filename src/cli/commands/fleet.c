@@ -268,9 +268,9 @@ static int run(const struct seam_command *self, int argc, char **argv)
 		       seam_command_misused(self, "report, flamegraph, diff, "
 					    "top, calls, convert or init is "
 					    "needed%s%s%s",
-					    argc > 1 ? ", not '" : "",
-					    argc > 1 ? argv[1] : "",
-					    argc > 1 ? "'" : "");
+					    first < argc ? ", not '" : "",
+					    first < argc ? argv[first] : "",
+					    first < argc ? "'" : "");
 	}
 	add_word(&rest, verb->name);
 	divide(argc - 1, argv + 1, &own, &rest);
