@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "cli/fleet_query.h"
 #include "fleet/batch_build.h"
 
 enum {
@@ -37,9 +38,7 @@ const struct seam_option seam_agent_option_table[] = {
 	OPTION(off_cpu_min, STRING, 0, "off-cpu-min", "TIME",
 	       "also waits of at least TIME, such as 1ms, with their stacks",
 	       .detail = "Each switch of a thread is recorded then, which "
-	       "costs 0.6 us in the kernel and 0.4 us of the agent's time: "
-	       "some per cent of a CPU where threads switch 50,000 times a "
-	       "second."),
+	       "costs CPU time where threads switch often."),
 	{ .help = "Where it goes", .kind = SEAM_OPTION_HEADING },
 	OPTION(service, STRING, 0, "service", "NAME",
 	       "the service that the rows are of"),
@@ -50,12 +49,7 @@ const struct seam_option seam_agent_option_table[] = {
 	       "the host that the rows are of (the name of this machine)"),
 	OPTION(place.where, STRING, 0, "to", "WHERE",
 	       "the store: a folder, or the URL of a ClickHouse"),
-	OPTION(place.credentials, STRING, 0, "credentials", "FILE",
-	       "user and password of the store",
-	       .detail = "Else SEAM_FLEET_USER and SEAM_FLEET_PASSWORD in the "
-	       "environment. Only the process that sends has them."),
-	OPTION(place.ca_file, STRING, 0, "ca-file", "FILE",
-	       "certificates that https: servers are verified by"),
+	SEAM_FLEET_LOGIN_OPTIONS(struct seam_agent_options, place),
 	OPTION(window, STRING, 0, "window", "TIME",
 	       "the time between two batches (10s)",
 	       .detail = "A multiple of 10s; or 1s, 2s or 5s. Rows are of ten "

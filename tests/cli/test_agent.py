@@ -198,11 +198,11 @@ def check_shares(batches, spent, least=400):
 
 def run_command():
     return agent("command", "-l", "b=2", "-l", "a=1", "--host", "h", "--",
-                 "./two", "3")
+                 "./two", "1")
 
 
 def run_attached():
-    with running("./two", "1.2", "1000", stdout=subprocess.PIPE, text=True) as two:
+    with running("./two", "1", "1000", stdout=subprocess.PIPE, text=True) as two:
         result = agent("attached", "-p", str(two.pid))
         return result, two.communicate(timeout=60)[0]
 
@@ -213,7 +213,7 @@ def run_system():
     wait_until(lambda: process.poll() is not None or n_batches("system"),
                "a batch")
     own = tree(process.pid) if process.poll() is None else []
-    with running("./two", "1.5", stdout=subprocess.PIPE, text=True) as two:
+    with running("./two", "1", stdout=subprocess.PIPE, text=True) as two:
         pid, printed = two.pid, two.communicate(timeout=60)[0]
     before = n_batches("system")
     wait_until(lambda: process.poll() is not None or
@@ -318,7 +318,7 @@ def run_budget():
 
 
 def run_memory():
-    return agent("memory", "--max-memory", "1M", "--", "./two", "1.2",
+    return agent("memory", "--max-memory", "1M", "--", "./two", "1",
                  "5000")
 
 
