@@ -25,8 +25,8 @@ enum {
 	MAX_RING_BYTES = 1 << 20,
 	MIN_RING_BYTES = 256 << 10,
 	MAX_UNWRITTEN = 16,
-	/* Windows until what was forgotten once may be forgotten again. */
-	RENEW_WINDOWS = 6,
+	/* Of the budget of CPU time: what reading names again may take. */
+	PART_FOR_NAMES = 2,
 };
 
 #define STEP_NS SEAM_NS_PER_S
@@ -50,7 +50,7 @@ struct agent_profiler {
 	struct agent_losses lost;
 	SEAM_ARRAY(struct seam_bytes) unwritten;	/* notes */
 	uint64_t last_cpu_ns;
-	uint64_t renewed_window;	/* number of one */
+	uint64_t forgot_ns, forgot_cpu_ns;	/* when, and .last_cpu_ns then */
 	struct seam_stream_tick tick;	/* the last one */
 	bool is_skipped;		/* the window that goes on */
 	bool must_restart;		/* the recorder, for --max-memory */
@@ -246,25 +246,43 @@ static uint64_t memory_of_all(const struct agent_profiler *p)
 	return sum;
 }
 
+/*
+ * Names that are forgotten are read again, which may take seconds for a large
+ * program: not before the CPU time since the last time is a small share.
+ */
+static bool may_forget(const struct agent_profiler *p)
+{
+	double cpus = p->options->max_cpu > 0 ? p->options->max_cpu / 100 :
+						0.01;
+	uint64_t ns = p->tick.ns - p->forgot_ns;
+	uint64_t used_ns = p->last_cpu_ns > p->forgot_cpu_ns ?
+			   p->last_cpu_ns - p->forgot_cpu_ns : 0;
+
+	return !p->forgot_ns || (double)used_ns <=
+	       (double)ns * cpus / PART_FOR_NAMES;
+}
+
 static int check_memory(struct agent_profiler *p)
 {
 	struct seam_agent_status *s = p->status;
+	bool was_forgotten = s->n_forgotten > 0;
 	int r;
 
 	s->memory_bytes = memory_of_all(p);
 	if (s->memory_bytes > s->max_memory_bytes)
 		s->max_memory_bytes = s->memory_bytes;
-	if (s->memory_bytes <= p->options->max_memory)
+	if (s->memory_bytes <= p->options->max_memory || !may_forget(p))
 		return 0;
 	/* most of it are the tables of files, as a rule */
 	s->n_forgotten++;
 	seam_live_forget_files(p->live.live);
+	p->forgot_ns = p->tick.ns;
+	p->forgot_cpu_ns = p->last_cpu_ns;
 	s->memory_bytes = memory_of_all(p);
-	if (s->memory_bytes <= p->options->max_memory ||
-	    (s->n_renewed && s->n_windows < p->renewed_window + RENEW_WINDOWS))
+	/* most stacks are new in the first window */
+	if (s->memory_bytes <= p->options->max_memory || !was_forgotten)
 		return 0;
 	s->n_renewed++;
-	p->renewed_window = s->n_windows;
 	r = seam_live_stream_renew(&p->live);
 	if (r < 0)
 		return seam_err_no_memory(&p->err);

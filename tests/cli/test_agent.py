@@ -5,6 +5,7 @@
 Batches are read by tests/fleet/batch_rows.py.  Agents mostly wait, so all runs
 are made at the same time, and each test looks at one of them.
 """
+import atexit
 import collections
 import concurrent.futures
 import functools
@@ -101,9 +102,12 @@ def agent(name, *words, to=None, **options):
 
 def start(name, *words, to=None, **options):
     options.setdefault("stdin", subprocess.DEVNULL)
-    return subprocess.Popen(words_of(name, *words, to=to), text=True,
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                            **options)
+    process = subprocess.Popen(words_of(name, *words, to=to), text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               **options)
+    # where a test fails, it must not go on
+    atexit.register(process.kill)
+    return process
 
 
 def end(process):
@@ -318,8 +322,8 @@ def run_budget():
 
 
 def run_memory():
-    return agent("memory", "--max-memory", "1M", "--", "./two", "1",
-                 "5000")
+    return agent("memory", "--max-memory", "1M", "--max-cpu", "100", "--",
+                 "./two", "1", "5000")
 
 
 def run_secret():
