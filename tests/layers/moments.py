@@ -8,7 +8,7 @@ SEAM preloads.  As root also as nobody.  With --runs N: N snapshots, each of a r
 drawn by a seed; with --rare, each slow once in 100,000 requests.
 
 Other programs that take the CPU would be a reason too: root's server runs
-before them (SCHED_FIFO).  What another user's machine disturbs is made again.
+before them (SCHED_FIFO).  Where that cannot be, the log tells.
 """
 import json
 import os
@@ -31,10 +31,6 @@ PLACES = {"lua": "call_lua", "lock": "take_stock", "faults": "render",
           "preempt": "handle_request"}
 
 
-class Disturbed(Exception):
-    """By the server's own clocks another reason was stronger."""
-
-
 def near(got, wanted):
     return abs(got - wanted) <= max(SLACK_NS, SLACK * wanted)
 
@@ -50,12 +46,14 @@ class Slow:
             setattr(self, key, int(getattr(self, key)))
         self.preempted = self.end - self.begin - self.cpu - self.lock
 
-    def check_reason(self):
+    def strongest(self):
+        """The reason by the log, which is not the drawn one where others took
+        the CPU; None: two are about as strong."""
         parts = {"lock": self.lock, "preempt": self.preempted,
-                 "cpu": self.cpu}
-        mine = parts.pop(self.reason if self.reason in parts else "cpu")
-        if mine < 2 * max(parts.values()):
-            raise Disturbed(f"{self.__dict__}")
+                 self.reason if self.reason in ("lua", "faults") else "cpu":
+                 self.cpu}
+        second, first = sorted(parts, key=parts.get)[1:]
+        return first if parts[first] > 1.5 * parts[second] else None
 
 
 def stolen_ns():
@@ -155,32 +153,35 @@ def check_moment(bundle, slow, sees_kernel, stolen):
           f"{moment.off}, {stolen} stolen: {slow.__dict__}")
     if slow.reason == "lock":
         waits = moment.stacks("off-cpu") + moment.stacks("preempted")
-        check(near(total(waits, "handle_request", "take_stock"), slow.lock),
-              f"{waits} {slow.__dict__}")
+        # which a recorder that had no CPU could not read while it waited
+        unread = 0 if sees_kernel else sum(
+            ns for frames, ns in waits if frames[-1].startswith("[stack"))
+        known = total(waits, "handle_request", "take_stock")
+        check(near(known + unread, slow.lock), f"{waits} {slow.__dict__}")
     # samples inside: a tick is 0.5 ms
     samples = moment.stacks("cpu-clock")
-    if sees_kernel:
-        ran = sum(ns for _, ns in samples)
-        check(abs(ran - slow.cpu) <= max(2e6, 0.15 * slow.cpu),
-              f"{ran} {slow.__dict__}")
+    ran, spare = sum(ns for _, ns in samples), max(2e6, 0.15 * slow.cpu)
+    check(ran <= slow.cpu + spare and
+          (ran >= slow.cpu - spare or not sees_kernel),
+          f"{ran} {slow.__dict__}")
     if slow.reason == "lua":
         in_lua = total(moment.stacks("cpu-clock", "--layer", "guest,native"),
                        "work", "handle_request", "call_lua", "discount")
         check(in_lua > 0.7 * slow.cpu, f"{in_lua} {slow.__dict__} {samples}")
-    equal(named(moment, sees_kernel), slow.reason, f"{slow.__dict__}")
+    if slow.strongest():
+        equal(named(moment, sees_kernel), slow.strongest(), f"{slow.__dict__}")
 
 
 def snapshot(name, reason, seed, requests=800, first=FIRST, **how):
     """A recording of requests of which one is slow, and its check."""
     before = stolen_ns()
     result = run(SEAM, "record", "-F", "2000", "--flight-recorder", "--trigger",
-                 "handle_request>5ms", "--max-snapshots", "40", "--after", "2",
+                 "handle_request>15ms", "--max-snapshots", "40", "--after", "2",
                  "--off-cpu", "--layers=guest", "-o", name, "--", *first,
                  SERVER, reason, str(requests), str(requests), str(seed),
                  timeout=300, **how)
     check(result.returncode in (0, 3), result.stderr)
     slow = Slow(result.stdout)
-    slow.check_reason()
     bundles = [bundle for bundle in
                re.findall(r"snapshot in '([^']*)'", result.stderr)
                if any(abs(trigger["time_ns"] - slow.end) < 3_000_000
@@ -192,21 +193,10 @@ def snapshot(name, reason, seed, requests=800, first=FIRST, **how):
     return slow
 
 
-def attempts(make, n=5):
-    for attempt in range(n):
-        try:
-            return make(f"m{attempt}.seam")
-        except Disturbed:
-            if attempt == n - 1:
-                raise
-    return None
-
-
 def test_a_slow_request_in_lua_and_one_that_waits_for_a_lock():
     first = FIRST if run(*FIRST, "true").returncode == 0 else ()
     for reason in "lua", "lock":
-        attempts(lambda name, reason=reason:
-                 snapshot(name, reason, 1, first=first))
+        snapshot(f"{reason}.seam", reason, 1, first=first)
 
 
 def test_the_same_as_nobody():
@@ -217,15 +207,16 @@ def test_the_same_as_nobody():
     os.chdir(folder)
     try:
         for reason in "lua", "lock":
-            attempts(lambda name, reason=reason: snapshot(
-                name, reason, 1, first=(), preexec_fn=as_nobody))
+            snapshot(f"{reason}.seam", reason, 1, first=(),
+                     preexec_fn=as_nobody)
     finally:
         os.chdir(FOLDER)
 
 
 def soak(n, requests):
     def make(seed):
-        slow = attempts(lambda name: snapshot(name, "random", seed, requests))
+        slow = snapshot("soak.seam", "random", seed, requests)
+        equal(slow.strongest(), slow.reason, f"disturbed: {slow.__dict__}")
         print(f"# seed {seed}: {slow.reason}, "
               f"{(slow.end - slow.begin) / 1e6:.1f} ms", flush=True)
         for name in os.listdir("."):
