@@ -26,6 +26,7 @@ from tap import Skip                                        # noqa: E402
 SERVER, ORDERS, *_ = (shutil.copy(path, FOLDER) for path in sys.argv[2:6])
 FIRST = ("chrt", "-f", "10")
 SLACK_NS, SLACK = 1_000_000, 0.05
+UNITS = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}
 # The function of the server in which a request is slow.
 PLACES = {"lua": "call_lua", "lock": "take_stock", "faults": "render",
           "preempt": "handle_request"}
@@ -71,9 +72,9 @@ def between(begin, end):
 class Moment:
     """What a snapshot has of one call of handle_request()."""
 
-    def __init__(self, bundle, slow):
+    def __init__(self, bundle, slow, is_first):
         self.bundle = bundle
-        begin, end = self.find(slow)
+        begin, end = self.find(slow, is_first)
         self.inside = [between(begin, end), f"--thread={slow.tid}", bundle]
         self.events = run(SEAM, "report", bundle).stdout
         row = self.calls(between(begin, begin + 1))
@@ -89,7 +90,7 @@ class Moment:
                    *words, self.bundle).stdout
         return json.loads(text)["functions"][0]
 
-    def find(self, slow):
+    def find(self, slow, is_first):
         """Begin and end of the slow request, by its call."""
         text = run(SEAM, "calls", "--stacks=20", "--filter", "handle_request",
                    self.bundle).stdout
@@ -100,11 +101,20 @@ class Moment:
                           for i in (0, 2))
             if tid == slow.tid and slow.begin <= end and begin <= slow.end:
                 check(PLACES[slow.reason] in tree, tree)
+                # the server reads its clocks just before and after it
+                around = slow.end - slow.begin - (end - begin)
                 check(slow.begin <= begin and end <= slow.end and
-                      near(end - begin, slow.end - slow.begin),
+                      around <= SLACK_NS + (0 if is_first else slow.preempted),
                       f"{begin}, {end}, {slow.__dict__}")
+                self.tree = tree
                 return begin, end
         raise AssertionError(f"no such call in {self.bundle}: {text}")
+
+    def waits_of(self, function):
+        """Blocked and preempted, ns, of its call in the slow one."""
+        row = re.search(f"^ *(.*) {function}$", self.tree, re.M)[1]
+        return [float(text.split()[0]) * UNITS[text.split()[1]]
+                for text in re.split("  +", row)[2:4] if text != "-"]
 
     def stacks(self, event, *words):
         """(frames, ns) of the samples or waits in the call.
@@ -144,18 +154,21 @@ def named(moment, sees_kernel):
     return reason
 
 
-def check_moment(bundle, slow, sees_kernel, stolen):
+def check_moment(bundle, slow, is_first, stolen):
     """The slow request, in a snapshot, beside the log."""
-    moment = Moment(bundle, slow)
+    sees_kernel = "kernel" not in manifest(bundle)["left_out"]
+    moment = Moment(bundle, slow, is_first)
     # waits inside: what is not CPU time
     off = moment.ns - slow.cpu
     check(near(moment.off, off) or off - stolen <= moment.off <= off,
           f"{moment.off}, {stolen} stolen: {slow.__dict__}")
     if slow.reason == "lock":
+        check(near(sum(moment.waits_of("take_stock")), slow.lock),
+              f"{moment.tree} {slow.__dict__}")
         waits = moment.stacks("off-cpu") + moment.stacks("preempted")
         # which a recorder that had no CPU could not read while it waited
-        unread = 0 if sees_kernel else sum(
-            ns for frames, ns in waits if frames[-1].startswith("[stack"))
+        unread = sum(ns for frames, ns in waits
+                     if frames[-1].startswith("[stack"))
         known = total(waits, "handle_request", "take_stock")
         check(near(known + unread, slow.lock), f"{waits} {slow.__dict__}")
     # samples inside: a tick is 0.5 ms
@@ -187,9 +200,8 @@ def snapshot(name, reason, seed, requests=800, first=FIRST, **how):
                if any(abs(trigger["time_ns"] - slow.end) < 3_000_000
                       for trigger in manifest(bundle)["triggers"])]
     check(bundles, f"no snapshot of {slow.__dict__}: {result.stderr}")
-    check_moment(bundles[0], slow, "kernel" not in
-                 manifest(bundles[0])["left_out"],
-                 stolen_ns() - before + 2e9 / os.sysconf("SC_CLK_TCK"))
+    check_moment(bundles[0], slow, bool(first), stolen_ns() - before +
+                 2e9 / os.sysconf("SC_CLK_TCK"))
     return slow
 
 
