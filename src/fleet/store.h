@@ -46,11 +46,19 @@ struct seam_fleet_answer {
 
 struct seam_fleet_store;
 
+/* Where a store is, and what its server wants to know. */
+struct seam_fleet_place {
+	const char *where;		/* a folder, or http: or https: */
+	const char *credentials;	/* file (http.h); NULL: environment */
+	const char *ca_file;		/* PEM; NULL: the system's */
+};
+
 /*
- * Open the folder, or the URL (http:, https:), @where.  A folder is made if it
- * is not there.  0 or -errno.
+ * Open the folder, or the URL, of @place, whose strings are copied.  A folder is
+ * made if it is not there.  No server is asked yet.  0 or -errno.
  */
-int seam_fleet_open(struct seam_fleet_store **store, const char *where,
+int seam_fleet_open(struct seam_fleet_store **store,
+		    const struct seam_fleet_place *place,
 		    struct seam_err *err);
 void seam_fleet_close(struct seam_fleet_store *store);
 

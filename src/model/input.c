@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
+#include "model/fleet/load_batch.h"
 #include "model/load.h"
 
 enum { MAX_TRIGGER_LINES = 3 };
@@ -111,6 +112,10 @@ static int open_folder(struct seam_input *input, const char *folder,
 	r = seam_file_open(&input->data, path, err);
 	n_logs = r == -ENOENT ? count_logs(folder) : -1;
 	input->is_logs = n_logs > 0;
+	input->is_batches = r == -ENOENT && !input->is_logs &&
+			    seam_load_batch_is(folder);
+	if (input->is_batches)
+		return 0;
 	if (n_logs == 0)
 		return seam_err_set(err, -ENOTSUP,
 				    "no calls were recorded in it");

@@ -4,7 +4,8 @@
  *
  * The path is a bundle (NAME.seam), a folder of perf's threads (data, data.0,
  * data.1...), one file, or "-".  This opens the files; loaders read them.  A
- * bundle that a traced program wrote by itself has no data, but XRay logs.
+ * bundle that a traced program wrote by itself has no data, but XRay logs; a
+ * folder of a fleet's batches (model/fleet) has neither.
  */
 #pragma once
 
@@ -30,6 +31,7 @@ struct seam_input {
 	const char *folder;		/* the same, NULL for a file alone */
 	bool is_logs;			/* a folder without data, which has XRay
 					 * logs: a program's own recording */
+	bool is_batches;		/* a folder of batch files alone */
 	struct seam_manifest manifest;	/* zeroed where there is none */
 	uint64_t written_ns;		/* UTC of the last change of data */
 	struct seam_err bad_manifest;	/* code 0, or why it is ignored */

@@ -12,11 +12,13 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "model/fleet/load_batch.h"
 #include "model/input.h"
 #include "model/perf/load_perf.h"
 #include "model/profile/stack_ends.h"
 #include "model/sysprof/load_sysprof.h"
 #include "model/xray/load_xray.h"
+#include "wire/fleet/batch_file.h"
 #include "wire/perf/perf_data.h"
 #include "wire/sysprof/sysprof.h"
 
@@ -328,6 +330,10 @@ static int load(struct seam_profile *profile, struct seam_input *recording,
 	char hex[2 * 8 + 1];
 	int r;
 
+	if (recording->is_batches)
+		return seam_load_batch_folder(profile, recording->folder, err);
+	if (seam_batch_file_is(bytes))
+		return seam_load_batch(profile, bytes, err);
 	if (recording->is_logs)
 		return options->no_logs ? 0 :
 		       load_logs(profile, recording->folder, options, err);

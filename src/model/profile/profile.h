@@ -147,6 +147,8 @@ struct seam_process {
 	uint64_t start_ns;	/* 0: before the recording */
 	uint64_t end_ns;	/* UINT64_MAX: after the recording */
 	uint32_t parent;	/* process; SEAM_NONE: no fork was recorded */
+	/* strings, of batches of a fleet (model/fleet): 0: not known */
+	uint32_t service, host;
 };
 
 struct seam_thread {

@@ -123,6 +123,14 @@ struct seam_batch {
 	SEAM_ARRAY(struct seam_batch_calls) calls;
 	SEAM_ARRAY(struct seam_batch_bucket) buckets;
 	SEAM_ARRAY(struct seam_batch_loss) losses;
+	struct seam_index origin_index;
 };
+
+/*
+ * The id of an equal origin, added if new: its labels are at the end of
+ * batch->labels, or are those of another origin.  SEAM_NONE: no memory.
+ */
+uint32_t seam_batch_origin(struct seam_batch *batch,
+			   const struct seam_batch_origin *origin);
 
 void seam_batch_fini(struct seam_batch *batch);

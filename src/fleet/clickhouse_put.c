@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * clickhouse_put.c - a batch into ClickHouse, exactly once
+ *
+ *	1  Is the batch stored?  Of each table that is not replacing, the shard
+ *	   of the batch's agent is asked for its rows.
+ *	2  The tables that are missing are sent, each as one block, which a
+ *	   server stores whole or not at all.  A request has a deadline: a
+ *	   server that gets to it later refuses it.
+ *	3  If an outcome is not known, nothing is sent before the deadline is
+ *	   over and no insert goes on that began before it.  Then 1.
+ *
+ * So a request that was delayed, repeated, or answered in vain, adds nothing.
+ * Frames, stacks and the ledger may be stored twice: rows of equal key are one.
+ * The ledger's row is the last: where it is, all of the batch is.
+ */
+#include "fleet/clickhouse.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#include "base/text.h"
+#include "wire/fleet/batch_file.h"
+
+enum {
+	DEADLINE_SECONDS = 10,	/* and one for each MiB */
+	CLOCK_SECONDS = 2,	/* that clocks of nodes may differ */
+	MAX_PATIENCE = 64,
+};
+
+/* A batch on its way. */
+struct putting {
+	struct seam_clickhouse *ch;
+	const struct seam_batch_file *file;
+	struct seam_clickhouse_unknown *unknown;	/* or NULL */
+	bool is_stored[SEAM_N_BATCH_TABLES];
+};
+
+/* -- puts of unknown outcome -------------------------------------------- */
+
+static struct seam_clickhouse_unknown *
+find_unknown(struct seam_clickhouse *ch, struct seam_batch_id id)
+{
+	for (size_t i = 0; i < SEAM_CLICKHOUSE_UNKNOWN; i++)
+		if (ch->unknown[i].began && ch->unknown[i].id.seq == id.seq &&
+		    ch->unknown[i].id.agent == id.agent)
+			return &ch->unknown[i];
+	return NULL;
+}
+
+/* The last request of @p may have been done, or may start until @until. */
+static void note_unknown(struct putting *p, uint64_t until)
+{
+	struct seam_clickhouse *ch = p->ch;
+	uint64_t now = seam_clickhouse_now(ch) + CLOCK_SECONDS;
+	uint64_t began = until > now ? until : now;
+
+	if (!p->unknown)
+		p->unknown = &ch->unknown[ch->n_unknown++ %
+					  SEAM_CLICKHOUSE_UNKNOWN];
+	*p->unknown = (struct seam_clickhouse_unknown) {
+		p->file->head.id, until, began,
+	};
+}
+
+/* -- is it stored? ------------------------------------------------------ */
+
+/*
+ * A number that a statement gives, a row of numbers with tabs: @n of them.
+ */
+static int ask_numbers(struct seam_clickhouse *ch, const char *sql,
+		       uint64_t *numbers, size_t n, struct seam_err *err)
+{
+	struct seam_clickhouse_call call = {
+		.sql = sql, .timeout_s = 30,
+		.settings = *ch->cluster ? "&skip_unavailable_shards=1" : NULL,
+	};
+	struct seam_clickhouse_reply reply;
+	int ret = seam_clickhouse_run(ch, &call, &reply, err);
+	const char *at = reply.body.n ? (const char *)reply.body.items : "";
+	const char *end = at + reply.body.n;
+
+	for (size_t i = 0; !ret && i < n; i++) {
+		at = seam_text_number(at, end, 10, &numbers[i]);
+		if (!at)
+			ret = seam_err_set(err, -EBADMSG, "the answer is not "
+					   "of ClickHouse");
+		else if (at < end)
+			at++;
+	}
+	free(reply.body.items);
+	return ret;
+}
+
+/* Where each shard has one row: on a cluster, and on a single node. */
+static void put_nodes(FILE *out, const struct seam_clickhouse *ch)
+{
+	if (*ch->cluster)
+		fprintf(out, " FROM %s.nodes_all", ch->database);
+	else
+		fputs(" FROM system.one", out);
+}
+
+/*
+ * The shard of @agent, from 1: Distributed tables choose it by the rest of the
+ * division by the sum of weights.  0 on a single node.
+ */
+static int find_shard(struct seam_clickhouse *ch, uint64_t agent,
+		      uint64_t *shard, uint64_t *n_shards,
+		      struct seam_err *err)
+{
+	char sql[600];
+	uint64_t found[2] = { 0 };
+	int ret;
+
+	*shard = *n_shards = 0;
+	if (!*ch->cluster)
+		return 0;
+	snprintf(sql, sizeof(sql),
+		 "SELECT minIf(n, upto > slot), count() FROM (SELECT n, "
+		 "arraySum(arraySlice(weights, 1, place)) AS upto, "
+		 "toUInt64(%" PRIu64 ") %% arraySum(weights) AS slot "
+		 "FROM (SELECT groupArray(n) AS ns, groupArray(w) AS weights "
+		 "FROM (SELECT toUInt32(shard_num) AS n, max(shard_weight) AS w"
+		 " FROM system.clusters WHERE cluster = '%s' GROUP BY n "
+		 "ORDER BY n)) ARRAY JOIN ns AS n, arrayEnumerate(ns) AS place)",
+		 agent, ch->cluster);
+	ret = ask_numbers(ch, sql, found, 2, err);
+	*shard = found[0];
+	*n_shards = found[1];
+	return ret;
+}
+
+/* Whether the table's rows of the batch are there: on each shard, 0 or 1. */
+static void put_has_rows(FILE *out, const struct putting *p,
+			 const struct seam_batch_table *table)
+{
+	const struct seam_batch_head *head = &p->file->head;
+
+	fprintf(out, ", sum((toUInt64(%" PRIu64 "), toUInt64(%" PRIu64
+		")) IN (SELECT agent, seq FROM %s.%s WHERE day = toDate(%u)",
+		head->id.agent, head->id.seq, p->ch->database, table->name,
+		seam_batch_day(head->from_ns));
+	/* What the order of rows finds fast. */
+	if (!table->is_replacing && head->service) {
+		fputs(" AND service = ", out);
+		seam_clickhouse_literal(out, head->service);
+		fprintf(out, " AND ts_ns >= %" PRIu64 " AND ts_ns <= %" PRIu64,
+			head->from_ns, head->to_ns);
+	}
+	fprintf(out, " AND agent = %" PRIu64 " AND seq = %" PRIu64 " LIMIT 1))",
+		head->id.agent, head->id.seq);
+}
+
+static char *make_check(const struct putting *p, uint64_t shard)
+{
+	char *sql = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&sql, &size);
+
+	if (!out)
+		return NULL;
+	fputs("SELECT count()", out);
+	if (*p->ch->cluster)
+		fprintf(out, ", sum(toUInt32(%" PRIu64 ") IN (SELECT shard_num "
+			"FROM system.clusters WHERE cluster = '%s' AND "
+			"is_local))", shard, p->ch->cluster);
+	else
+		fputs(", 1", out);
+	for (size_t i = 0; i < SEAM_N_BATCH_TABLES; i++)
+		if (!seam_batch_tables[i].is_replacing ||
+		    i == SEAM_TABLE_BATCHES)
+			put_has_rows(out, p, &seam_batch_tables[i]);
+		else
+			fputs(", 0", out);
+	put_nodes(out, p->ch);
+	if (fclose(out)) {
+		free(sql);
+		return NULL;
+	}
+	return sql;
+}
+
+/* Fill is_stored.  -EAGAIN where the shard did not answer. */
+static int check_stored(struct putting *p, struct seam_err *err)
+{
+	uint64_t found[2 + SEAM_N_BATCH_TABLES] = { 0 }, shard, n_shards;
+	int ret = find_shard(p->ch, p->file->head.id.agent, &shard, &n_shards,
+			     err);
+	char *sql = ret ? NULL : make_check(p, shard);
+
+	if (ret)
+		return ret;
+	if (!sql)
+		return seam_err_no_memory(err);
+	ret = ask_numbers(p->ch, sql, found, SEAM_ARRAY_SIZE(found), err);
+	free(sql);
+	if (ret)
+		return ret;
+	if (!found[1] && found[0] < n_shards)
+		return seam_err_set(err, -EAGAIN, "shard %" PRIu64 " of the "
+				    "cluster, which has this agent's rows, "
+				    "does not answer", shard);
+	for (size_t i = 0; i < SEAM_N_BATCH_TABLES; i++)
+		p->is_stored[i] = found[2 + i] > 0;
+	return 0;
+}
+
+/*
+ * Whether inserts that began before the outcome was unknown go on: those of a
+ * node that sends to another have no id of ours there.
+ */
+static int check_running(struct putting *p, struct seam_err *err)
+{
+	char *sql = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&sql, &size);
+	uint64_t n_running = 0;
+	int ret;
+
+	if (!out)
+		return seam_err_no_memory(err);
+	fprintf(out, "SELECT sum(1 IN (SELECT 1 FROM system.processes WHERE "
+		"query LIKE 'INSERT INTO%%' AND (position(query, 'samples') > 0"
+		" OR position(query, 'calls') > 0 OR position(query, 'losses') "
+		"> 0) AND toUnixTimestamp(now()) - elapsed <= %" PRIu64 "))",
+		p->unknown->began);
+	put_nodes(out, p->ch);
+	ret = fclose(out) ? seam_err_no_memory(err) :
+	      ask_numbers(p->ch, sql, &n_running, 1, err);
+	free(sql);
+	if (!ret && n_running)
+		ret = seam_err_set(err, -EAGAIN, "an insert whose outcome is "
+				   "not known may still go on");
+	return ret;
+}
+
+/* Nothing that was sent before can still be stored. */
+static int check_settled(struct putting *p, struct seam_err *err)
+{
+	uint64_t until = p->unknown ? p->unknown->until : 0;
+
+	if (!p->unknown)
+		return 0;
+	if (p->ch->now <= until + CLOCK_SECONDS)
+		return seam_err_set(err, -EAGAIN, "the outcome of the last "
+				    "request will be known in %" PRIu64 " s",
+				    until + CLOCK_SECONDS + 1 - p->ch->now);
+	return check_running(p, err);
+}
+
+/* -- send --------------------------------------------------------------- */
+
+/* "name Type, name Type"; NULL when memory ran out. */
+static char *make_structure(const struct seam_batch_table *table)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return NULL;
+	for (size_t i = 0; i < table->n_columns; i++)
+		fprintf(out, "%s%s %s", i ? ", " : "", table->columns[i].name,
+			seam_native_types[table->columns[i].type]);
+	if (fclose(out)) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+/* Every column by name: the table may have more. */
+static char *make_insert(const struct seam_clickhouse *ch,
+			 const struct seam_batch_table *table,
+			 uint64_t deadline)
+{
+	char *sql = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&sql, &size);
+
+	if (!out)
+		return NULL;
+	fprintf(out, "INSERT INTO %s.%s%s (", ch->database, table->name,
+		seam_clickhouse_suffix(ch));
+	for (size_t i = 0; i < table->n_columns; i++)
+		fprintf(out, "%s%s", i ? ", " : "", table->columns[i].name);
+	fputs(") SELECT ", out);
+	for (size_t i = 0; i < table->n_columns; i++)
+		fprintf(out, "%s%s", i ? ", " : "", table->columns[i].name);
+	fprintf(out, " FROM d WHERE throwIf(now() > toDateTime(%" PRIu64
+		")) = 0", deadline);
+	if (fclose(out)) {
+		free(sql);
+		return NULL;
+	}
+	return sql;
+}
+
+/*
+ * What a request that failed leaves: nothing where the server did not get all
+ * of it; an insert that may go on where it answered with an error; else one that
+ * may even start until its deadline.
+ */
+static void judge(struct putting *p, const struct seam_clickhouse_reply *reply,
+		  uint64_t deadline)
+{
+	if (reply->code == 395 && p->ch->patience < MAX_PATIENCE)
+		p->ch->patience *= 2;
+	if (reply->code)
+		note_unknown(p, 0);
+	else if (reply->is_sent)
+		note_unknown(p, deadline);
+}
+
+static int send_table(struct putting *p, enum seam_batch_table_id id,
+		      struct seam_err *err)
+{
+	const struct seam_batch_table *table = &seam_batch_tables[id];
+	const struct seam_bytes *block = &p->file->blocks[id];
+	uint64_t seconds = (DEADLINE_SECONDS + (block->size >> 20)) *
+			   p->ch->patience;
+	uint64_t deadline = seam_clickhouse_now(p->ch) + seconds;
+	char query_id[80], *structure = make_structure(table);
+	char *sql = make_insert(p->ch, table, deadline);
+	struct seam_clickhouse_call call = {
+		.sql = sql, .structure = structure, .data = block,
+		.query_id = query_id, .timeout_s = (unsigned int)seconds + 5,
+		.settings = *p->ch->cluster ? "&insert_distributed_sync=1" :
+			    NULL,
+	};
+	struct seam_clickhouse_reply reply = { 0 };
+	int ret;
+
+	snprintf(query_id, sizeof(query_id), "seam-%016" PRIx64 "-%" PRIu64
+		 "-%s", p->file->head.id.agent, p->file->head.id.seq,
+		 table->name);
+	ret = sql && structure ? seam_clickhouse_run(p->ch, &call, &reply, err) :
+	      seam_err_no_memory(err);
+	if (ret && !table->is_replacing)
+		judge(p, &reply, deadline);
+	free(reply.body.items);
+	free(structure);
+	free(sql);
+	return ret ? seam_err_add(err, ret, "cannot insert into '%s'",
+				  table->name) : 0;
+}
+
+static int send_tables(struct putting *p, struct seam_err *err)
+{
+	int ret = 0;
+
+	for (unsigned int i = 0; !ret && i < SEAM_N_BATCH_TABLES; i++)
+		if (!p->is_stored[i] && p->file->head.rows[i])
+			ret = send_table(p, i, err);
+	return ret;
+}
+
+/* -- a batch ------------------------------------------------------------ */
+
+static int put_file(struct putting *p, struct seam_err *err)
+{
+	int ret = seam_clickhouse_ready(p->ch, err);
+
+	if (!ret)
+		ret = check_settled(p, err);
+	if (!ret)
+		ret = check_stored(p, err);
+	if (!ret && !p->is_stored[SEAM_TABLE_BATCHES])
+		ret = send_tables(p, err);
+	if (!ret && p->unknown)
+		p->unknown->began = 0;
+	return ret;
+}
+
+int seam_clickhouse_put(struct seam_fleet_store *store,
+			struct seam_bytes bytes, struct seam_err *err)
+{
+	struct seam_clickhouse *ch = (struct seam_clickhouse *)store;
+	struct seam_batch_file file;
+	struct putting p = { .ch = ch, .file = &file };
+	char shown[SEAM_CLICKHOUSE_SHOWN];
+	int ret = seam_batch_file_open(&file, bytes, err);
+	bool is_whole = !ret;
+
+	if (!ret) {
+		p.unknown = find_unknown(ch, file.head.id);
+		ret = put_file(&p, err);
+	}
+	seam_batch_file_close(&file);
+	if (!ret)
+		return 0;
+	/* Whatever a server says, the batch itself is good. */
+	return seam_err_add(err, is_whole && ret != -ENOMEM ? -EAGAIN : ret,
+			    "cannot store a batch in '%s'",
+			    seam_clickhouse_shown(ch->url, shown));
+}

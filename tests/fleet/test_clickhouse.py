@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: MIT
+"""A fleet's store in ClickHouse: two nodes, batches put, queries compared.
+
+What is compared with: the rows that the batches were made of, added up here,
+and the answer of a folder that has the same batches.
+"""
+import collections
+import fnmatch
+import os
+import shutil
+import sys
+
+import store_lib
+from store_lib import ask, store, write
+import batch_rows
+import clickhouse_nodes
+import tap
+
+STEP = 3 * batch_rows.WINDOW
+BATCHES = [batch_rows.make(agent, seq, store_lib.START_NS + seq * STEP,
+                           f"svc-{agent % 2}", host,
+                           (f"version={seq}", "zone=it's"), hostile=agent == 3)
+           for agent, host in ((1, "db-1"), (2, "db-12"), (3, "web[1]"),
+                               (2 ** 64 - 1, "a\\b*")) for seq in range(2)]
+NODES = []
+FILES = []
+
+
+def test_tables_that_are_not_there_are_named_with_the_command_to_make_them():
+    text = store(NODES[0].url, "try", FILES[0], status=1)
+    assert text.stdout == b"later\n", text.stdout
+    assert b"run 'seam fleet init --to URL'" in text.stderr, text.stderr
+    text = store(NODES[0].url, "ask", status=1)
+    assert b"run 'seam fleet init --to URL'" in text.stderr, text.stderr
+
+
+def test_init_can_be_repeated():
+    for node in NODES * 2:
+        store(node.url, "init", "seam")
+    for node in NODES:
+        assert node.query("SELECT count() FROM seam.meta") == "1\n"
+
+
+def test_each_row_is_stored_through_either_node():
+    store(NODES[0].url, "put", *FILES[::2])
+    store(NODES[1].url, "put", *FILES[1::2])
+    for node in NODES:
+        store_lib.check_stored(node, BATCHES)
+
+
+def test_rows_of_an_agent_are_on_one_node():
+    counts = [node.query("SELECT uniqExact(agent) FROM seam.samples")
+              for node in NODES]
+    assert sorted(counts) == ["1\n", "3\n"], counts
+
+
+def test_a_second_init_keeps_rows():
+    for node in NODES:
+        store(node.url, "init")
+    store_lib.check_stored(NODES[0], BATCHES)
+
+
+def test_a_batch_that_is_put_again_changes_nothing():
+    store(NODES[1].url, "put", *FILES)
+    store(NODES[0].url, "put", *FILES)
+    store_lib.check_stored(NODES[0], BATCHES)
+
+
+def same_answer(options, matches, names):
+    """Both nodes, the folder and the rows give the same sums."""
+    want = batch_rows.stack_sums(BATCHES, matches, names)
+    rows = sum(sum(map(matches, batch["samples"])) for batch in BATCHES)
+    assert want
+    for where in (NODES[0].url, NODES[1].url, store_lib.FOLDER + "/store"):
+        answer, numbers = ask(where, *options)
+        got = batch_rows.stack_sums([answer], names=names)
+        assert got == want, f"{where}: {len(got)} sums, not {len(want)}"
+        if where.startswith("http"):
+            assert numbers == (str(rows), "2", "0", ""), numbers
+
+
+def test_sums_of_stacks_are_those_of_the_rows_and_of_a_folder():
+    same_answer((), lambda row: True, ())
+
+
+def test_services_hosts_and_threads_are_kept_apart():
+    same_answer(("keep=hs",), lambda row: True, ("service", "host"))
+    same_answer(("keep=shtp", "service=svc-1"),
+                lambda row: row["service"] == "svc-1",
+                ("host", "thread", "tid", "process", "pid"))
+
+
+def test_windows_are_kept_apart():
+    start = store_lib.START_NS
+    same_answer(("keep=w", f"step={STEP}", f"from={start}",
+                 f"to={start + STEP + batch_rows.WINDOW}"),
+                lambda row: row["ts_ns"] < start + STEP + batch_rows.WINDOW,
+                ())
+    answer, _ = ask(NODES[0].url, "keep=w", f"step={STEP}")
+    got = collections.Counter()
+    for row in answer["samples"]:
+        got[row["ts_ns"]] += row["count"]
+    want = collections.Counter()
+    for batch in BATCHES:
+        for row in batch["samples"]:
+            want[row["ts_ns"] // STEP * STEP] += row["count"]
+    assert got == want, f"{got} != {want}"
+
+
+def test_labels_and_events_select_rows():
+    same_answer(("label=version=1", "label=zone=it's", "event=off-cpu"),
+                lambda row: "version=1" in row["labels"] and
+                row["event"] == "off-cpu", ())
+
+
+def test_hosts_are_selected_as_fnmatch_does():
+    hosts = sorted({row["host"] for batch in BATCHES
+                    for row in batch["samples"]})
+    for glob, pattern in (("db-*", None), ("db-?", None), ("*1*", None),
+                          ("[!a]*", None), ("web[[]1]", None),
+                          ("*]", None), ("*[0-9]", None), ("*.*", None),
+                          ("a\\\\b\\*", "a\\b[*]"), ("x[", None)):
+        want = {host for host in hosts
+                if fnmatch.fnmatchcase(host, pattern or glob)}
+        answer, _ = ask(NODES[0].url, "keep=h", f"host={glob}")
+        got = {row["host"] for row in answer["samples"]}
+        assert got == want, f"{glob}: {got}, not {want}"
+
+
+def test_histograms_of_calls_are_added_up():
+    want = collections.defaultdict(lambda: [0, 2 ** 64, 0,
+                                            collections.Counter()])
+    for batch in BATCHES:
+        for row in batch["calls"]:
+            sums = want[row["frame_id"]]
+            sums[0] += row["count"]
+            sums[1] = min(sums[1], row["min_ns"])
+            sums[2] = max(sums[2], row["max_ns"])
+            sums[3].update(dict(zip(row["buckets"], row["counts"])))
+    answer, _ = ask(NODES[1].url, "calls=1")
+    got = {row["frame_id"]: [row["count"], row["min_ns"], row["max_ns"],
+                             collections.Counter(dict(zip(row["buckets"],
+                                                          row["counts"])))]
+           for row in answer["calls"]}
+    assert got == dict(want)
+    assert {row["frame_id"] for row in answer["frames"]} == set(want)
+
+
+def test_losses_are_added_up():
+    answer, _ = ask(NODES[0].url)
+    got = {(row["cause"], row["source"]): row["records"]
+           for row in answer["losses"]}
+    assert got == {("ring full", "cpu 0"): 12, ("ring full", "cpu 1"): 12}, got
+
+
+def test_frames_come_back_as_they_were():
+    answer, _ = ask(NODES[0].url)
+    want = {row["frame_id"]: row for batch in BATCHES
+            for row in batch["frames"]}
+    for row in answer["frames"]:
+        for name in row.keys() - {"agent"}:
+            assert row[name] == want[row["frame_id"]][name], (name, row)
+
+
+def test_the_schema_of_a_newer_seam_is_refused():
+    node = NODES[0]
+    node.query("CREATE DATABASE newer")
+    url = f"{node.url}/?database=newer"
+    store(url, "init")
+    node.query("INSERT INTO newer.meta (version, cluster, made) "
+               "SELECT 99, '', now()")
+    for words in (("init",), ("try", FILES[0]), ("ask",)):
+        text = store(url, *words, status=1).stderr
+        assert b"version 99 of the tables, which a newer Seam made" in text, \
+            text
+
+
+def test_one_node_without_a_cluster_stores_and_answers():
+    url = f"{NODES[0].url}/?database=single"
+    store(url, "init")
+    store(url, "put", *FILES)
+    store(url, "put", *FILES)
+    answer, numbers = ask(url)
+    assert batch_rows.stack_sums([answer]) == batch_rows.stack_sums(BATCHES)
+    assert numbers[1:3] == ("1", "0"), numbers
+
+
+def test_credentials_are_of_a_file_that_only_its_owner_reads():
+    login = f"{store_lib.FOLDER}/login"
+    url = f"{NODES[0].url}/"
+    for text, mode, status, said in (
+            (f"{clickhouse_nodes.USER}:{clickhouse_nodes.PASSWORD}\n", 0o600,
+             0, b""),
+            (f"{clickhouse_nodes.USER}:wrong\n", 0o600, 1,
+             b"correct the password"),
+            (f"{clickhouse_nodes.USER}:wrong\n", 0o640, 1,
+             b"others may read it: chmod 600"),
+            ("wrong\n", 0o600, 1, b"its first line is not USER:PASSWORD"),
+            ("wrong:\x01\n", 0o600, 1, b"control characters")):
+        with open(login, "w", encoding="ascii") as out:
+            out.write(text)
+        os.chmod(login, mode)
+        done = store(url, "ask", status=status, SEAM_CREDENTIALS=login)
+        assert said in done.stderr, done.stderr
+        assert b"wrong" not in done.stderr, done.stderr
+    done = store(url, "ask", SEAM_FLEET_USER=clickhouse_nodes.USER,
+                 SEAM_FLEET_PASSWORD=clickhouse_nodes.PASSWORD)
+    done = store(url, "ask", status=1, SEAM_FLEET_USER="nobody",
+                 SEAM_FLEET_PASSWORD="secret")
+    assert b"--credentials FILE" in done.stderr, done.stderr
+    assert b"secret" not in done.stderr, done.stderr
+
+
+def test_with_one_node_down_the_answer_says_that_it_is_partial():
+    NODES[1].kill()
+    there = [batch for batch in BATCHES
+             if batch["batches"][0]["agent"] % 2 == 0]
+    answer, numbers = ask(NODES[0].url)
+    assert batch_rows.stack_sums([answer]) == batch_rows.stack_sums(there)
+    assert numbers[1:] == ("2", "1", f"127.0.0.1:{NODES[1].tcp} (shard 2)"), \
+        numbers
+
+
+def test_with_one_node_down_agents_of_the_other_go_on():
+    more = [batch_rows.make(agent, 9, store_lib.START_NS + 9 * STEP, "svc-9",
+                            "db-9", n_samples=10) for agent in (5, 6)]
+    text = store(NODES[0].url, "try", write(more[0]), status=1)
+    assert text.stdout == b"later\n" and \
+        b"shard 2 of the cluster, which has this agent's rows, does not " \
+        b"answer" in text.stderr, text.stderr
+    store(NODES[0].url, "try", write(more[1]))
+    NODES[1].start()
+    NODES[1].wait()
+    store(NODES[1].url, "put", write(more[0]), write(more[1]))
+    store_lib.check_stored(NODES[0], more, (5, 6))
+
+
+def main():
+    try:
+        with clickhouse_nodes.cluster() as nodes:
+            NODES.extend(nodes)
+            FILES.extend(write(batch) for batch in BATCHES)
+            folder = store_lib.FOLDER + "/store"
+            store(folder, "put", *FILES)
+            return tap.run(tap.promises(globals()))
+    except tap.Skip as reason:
+        print(f"1..0 # SKIP {reason}")
+        return 0
+    finally:
+        shutil.rmtree(store_lib.FOLDER, ignore_errors=True)
+
+
+sys.exit(main())
