@@ -26,6 +26,7 @@ enum {
 	DEADLINE_SECONDS = 10,	/* and one for each MiB */
 	CLOCK_SECONDS = 2,	/* that clocks of nodes may differ */
 	MAX_PATIENCE = 64,
+	FEW_SHARDS = 4,
 };
 
 /* A batch on its way. */
@@ -34,6 +35,7 @@ struct putting {
 	const struct seam_batch_file *file;
 	struct seam_clickhouse_unknown *unknown;	/* or NULL */
 	bool is_stored[SEAM_N_BATCH_TABLES];
+	uint64_t n_shards;				/* 0: a single node */
 };
 
 /* -- puts of unknown outcome -------------------------------------------- */
@@ -131,6 +133,23 @@ static int find_shard(struct seam_clickhouse *ch, uint64_t agent,
 	return ret;
 }
 
+/* " WHERE ...": the rows of the batch in @table, as their order finds them. */
+static void put_where(FILE *out, const struct putting *p,
+		      const struct seam_batch_table *table)
+{
+	const struct seam_batch_head *head = &p->file->head;
+
+	fprintf(out, " WHERE day = toDate(%u)", seam_batch_day(head->from_ns));
+	if (!table->is_replacing && head->service) {
+		fputs(" AND service = ", out);
+		seam_clickhouse_literal(out, head->service);
+		fprintf(out, " AND ts_ns >= %" PRIu64 " AND ts_ns <= %" PRIu64,
+			head->from_ns, head->to_ns);
+	}
+	fprintf(out, " AND agent = %" PRIu64 " AND seq = %" PRIu64,
+		head->id.agent, head->id.seq);
+}
+
 /* Whether the table's rows of the batch are there: on each shard, 0 or 1. */
 static void put_has_rows(FILE *out, const struct putting *p,
 			 const struct seam_batch_table *table)
@@ -138,18 +157,10 @@ static void put_has_rows(FILE *out, const struct putting *p,
 	const struct seam_batch_head *head = &p->file->head;
 
 	fprintf(out, ", sum((toUInt64(%" PRIu64 "), toUInt64(%" PRIu64
-		")) IN (SELECT agent, seq FROM %s.%s WHERE day = toDate(%u)",
-		head->id.agent, head->id.seq, p->ch->database, table->name,
-		seam_batch_day(head->from_ns));
-	/* What the order of rows finds fast. */
-	if (!table->is_replacing && head->service) {
-		fputs(" AND service = ", out);
-		seam_clickhouse_literal(out, head->service);
-		fprintf(out, " AND ts_ns >= %" PRIu64 " AND ts_ns <= %" PRIu64,
-			head->from_ns, head->to_ns);
-	}
-	fprintf(out, " AND agent = %" PRIu64 " AND seq = %" PRIu64 " LIMIT 1))",
-		head->id.agent, head->id.seq);
+		")) IN (SELECT agent, seq FROM %s.%s", head->id.agent,
+		head->id.seq, p->ch->database, table->name);
+	put_where(out, p, table);
+	fputs(" LIMIT 1))", out);
 }
 
 static char *make_check(const struct putting *p, uint64_t shard)
@@ -184,9 +195,9 @@ static char *make_check(const struct putting *p, uint64_t shard)
 /* Fill is_stored.  -EAGAIN where the shard did not answer. */
 static int check_stored(struct putting *p, struct seam_err *err)
 {
-	uint64_t found[2 + SEAM_N_BATCH_TABLES] = { 0 }, shard, n_shards;
-	int ret = find_shard(p->ch, p->file->head.id.agent, &shard, &n_shards,
-			     err);
+	uint64_t found[2 + SEAM_N_BATCH_TABLES] = { 0 }, shard;
+	int ret = find_shard(p->ch, p->file->head.id.agent, &shard,
+			     &p->n_shards, err);
 	char *sql = ret ? NULL : make_check(p, shard);
 
 	if (ret)
@@ -197,7 +208,7 @@ static int check_stored(struct putting *p, struct seam_err *err)
 	free(sql);
 	if (ret)
 		return ret;
-	if (!found[1] && found[0] < n_shards)
+	if (!found[1] && found[0] < p->n_shards)
 		return seam_err_set(err, -EAGAIN, "shard %" PRIu64 " of the "
 				    "cluster, which has this agent's rows, "
 				    "does not answer", shard);
@@ -270,26 +281,41 @@ static char *make_structure(const struct seam_batch_table *table)
 	return text;
 }
 
-/* Every column by name: the table may have more. */
-static char *make_insert(const struct seam_clickhouse *ch,
+static void put_columns(FILE *out, const struct seam_batch_table *table)
+{
+	for (size_t i = 0; i < table->n_columns; i++)
+		fprintf(out, "%s%s", i ? ", " : "", table->columns[i].name);
+}
+
+/*
+ * Every column by name: the table may have more.  A request that arrives twice
+ * before its deadline finds the rows of the first; on a cluster, which sends
+ * the table d to each node that is asked for them, only if it is small.
+ */
+static char *make_insert(const struct putting *p,
 			 const struct seam_batch_table *table,
 			 uint64_t deadline)
 {
+	const char *suffix = seam_clickhouse_suffix(p->ch);
 	char *sql = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&sql, &size);
 
 	if (!out)
 		return NULL;
-	fprintf(out, "INSERT INTO %s.%s%s (", ch->database, table->name,
-		seam_clickhouse_suffix(ch));
-	for (size_t i = 0; i < table->n_columns; i++)
-		fprintf(out, "%s%s", i ? ", " : "", table->columns[i].name);
+	fprintf(out, "INSERT INTO %s.%s%s (", p->ch->database, table->name,
+		suffix);
+	put_columns(out, table);
 	fputs(") SELECT ", out);
-	for (size_t i = 0; i < table->n_columns; i++)
-		fprintf(out, "%s%s", i ? ", " : "", table->columns[i].name);
+	put_columns(out, table);
 	fprintf(out, " FROM d WHERE throwIf(now() > toDateTime(%" PRIu64
 		")) = 0", deadline);
+	if (!table->is_replacing && p->n_shards <= FEW_SHARDS) {
+		fprintf(out, " AND (SELECT count() FROM %s.%s%s",
+			p->ch->database, table->name, suffix);
+		put_where(out, p, table);
+		fputs(") = 0", out);
+	}
 	if (fclose(out)) {
 		free(sql);
 		return NULL;
@@ -322,12 +348,12 @@ static int send_table(struct putting *p, enum seam_batch_table_id id,
 			   p->ch->patience;
 	uint64_t deadline = seam_clickhouse_now(p->ch) + seconds;
 	char query_id[80], *structure = make_structure(table);
-	char *sql = make_insert(p->ch, table, deadline);
+	char *sql = make_insert(p, table, deadline);
 	struct seam_clickhouse_call call = {
 		.sql = sql, .structure = structure, .data = block,
 		.query_id = query_id, .timeout_s = (unsigned int)seconds + 5,
-		.settings = *p->ch->cluster ? "&insert_distributed_sync=1" :
-			    NULL,
+		.settings = *p->ch->cluster ? "&insert_distributed_sync=1"
+			    "&skip_unavailable_shards=1" : NULL,
 	};
 	struct seam_clickhouse_reply reply = { 0 };
 	int ret;
