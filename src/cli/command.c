@@ -429,9 +429,15 @@ static int parse_words(struct parser *p, int *first)
 
 /* Archives, and their folders, which stay until the program ends. */
 static SEAM_ARRAY(struct unpacked {
-	char *folder;
+	const char *folder;
 	const char *archive;
 }) unpacked;
+
+int seam_command_name(const char *path, const char *name)
+{
+	return SEAM_ARRAY_ADD(&unpacked, (struct unpacked) { path, name }) ?
+	       0 : -ENOMEM;
+}
 
 /* Put the folder of @path, if that is an archive, in its place. */
 static int unpack_one(const char **path)
@@ -445,7 +451,7 @@ static int unpack_one(const char **path)
 		return 0;
 	if (seam_packed_open(*path, &folder, &err))
 		return seam_command_failed(&err);
-	if (!SEAM_ARRAY_ADD(&unpacked, (struct unpacked) { folder, *path })) {
+	if (seam_command_name(folder, *path)) {
 		free(folder);
 		seam_err_no_memory(&err);
 		return seam_command_failed(&err);

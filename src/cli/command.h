@@ -107,6 +107,8 @@ extern const struct seam_command seam_calls_command;
 extern const struct seam_command seam_convert_command;
 extern const struct seam_command seam_annotate_command;
 extern const struct seam_command seam_pack_command;
+extern const struct seam_command seam_push_command;
+extern const struct seam_command seam_fleet_command;
 extern const struct seam_command seam_dump_command;
 extern const struct seam_command seam_inject_command;
 extern const struct seam_command seam_diff_command;
@@ -156,6 +158,9 @@ void seam_command_say(const char *fmt, ...);
  * archive by its own name, not by that of the folder that it was unpacked to.
  */
 const char *seam_command_named(const char *path);
+
+/* Have it return @name for @path, which both stay.  0 or -ENOMEM. */
+int seam_command_name(const char *path, const char *name);
 
 /* Whether --verbose was given. */
 bool seam_command_verbose(void);

@@ -39,6 +39,8 @@ const struct seam_command *const seam_commands[] = {
 	&seam_diff_command,
 	&seam_convert_command,
 	&seam_pack_command,
+	&seam_push_command,
+	&seam_fleet_command,
 	&seam_dump_command,
 	&seam_inject_command,
 	&seam_doctor_command,

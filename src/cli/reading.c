@@ -320,10 +320,8 @@ void seam_reading_say_notes(const struct seam_profile *profile)
 						 profile->details.items[i]));
 }
 
-void seam_reading_say_losses(const struct seam_opened *opened)
+void seam_reading_say_lost(const struct seam_profile *profile)
 {
-	const struct seam_profile *profile = &opened->profile;
-
 	for (size_t i = 0; i < profile->losses.n; i++) {
 		char text[SEAM_LOSS_TEXT];
 
@@ -331,6 +329,11 @@ void seam_reading_say_losses(const struct seam_opened *opened)
 				 profile, &profile->losses.items[i], text));
 	}
 	seam_reading_say_notes(profile);
+}
+
+void seam_reading_say_losses(const struct seam_opened *opened)
+{
+	seam_reading_say_lost(&opened->profile);
 }
 
 int seam_reading_export(const struct seam_opened *opened, const char *path,

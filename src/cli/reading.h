@@ -122,10 +122,12 @@ struct seam_reading {
 #define SEAM_GROUP_OPTION(type, member)					\
 	SEAM_OPTION(type, member, STRING, 0, "by", "WHAT",		\
 		    "the root frame of each stack (comm)",		\
-		    .choices = "comm|thread|process|vmstate|all",	\
+		    .choices = "comm|thread|process|vmstate|host|service|" \
+		    "all",						\
 		    .detail = "comm is the thread's name at the sample: " \
 		    "threads of one name are merged. thread separates "	\
 		    "all threads, process merges those of a process, "	\
+		    "host and service those of a fleet's profiles, "	\
 		    "vmstate separates by what a VM did (LFUNC, GC, "	\
 		    "...), all merges everything.")
 
@@ -220,4 +222,5 @@ int seam_reading_export(const struct seam_opened *opened, const char *path,
 			struct seam_export *export);
 
 /* Print losses and notes on stderr, for outputs that cannot have them. */
+void seam_reading_say_lost(const struct seam_profile *profile);
 void seam_reading_say_losses(const struct seam_opened *opened);

@@ -35,6 +35,40 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
+/* Names are shown on terminals and in pages, and are columns of each row. */
+static int check_name(const char *what, const char *name, struct seam_err *err)
+{
+	char shown[SEAM_FLEET_MAX_NAME];
+
+	if (!*name || strlen(name) >= SEAM_FLEET_MAX_NAME ||
+	    strcmp(seam_text_copy(shown, sizeof(shown), name,
+				  SEAM_TEXT_TERMINAL), name) != 0)
+		return seam_err_set(err, -EINVAL, "the %s has no character, "
+				    "more than %d, or one that cannot be shown",
+				    what, SEAM_FLEET_MAX_NAME - 1);
+	return 0;
+}
+
+static int check_source(const struct seam_fleet_source *source,
+			struct seam_err *err)
+{
+	int r = check_name("service's name", source->service, err);
+
+	if (!r)
+		r = check_name("host's name", source->host, err);
+	if (!r && source->n_labels > SEAM_BATCH_MAX_LABELS)
+		r = seam_err_set(err, -EINVAL, "more than %d labels",
+				 SEAM_BATCH_MAX_LABELS);
+	for (size_t i = 0; !r && i < source->n_labels; i++) {
+		r = check_name("label", source->labels[i], err);
+		if (!r && strcspn(source->labels[i], "=") - 1 >=
+			  strlen(source->labels[i]) - 1)
+			r = seam_err_set(err, -EINVAL, "a label is KEY=VALUE, "
+					 "not '%s'", source->labels[i]);
+	}
+	return r;
+}
+
 static int copy_source(struct seam_fleet_build *b,
 		       const struct seam_fleet_source *source)
 {
@@ -61,9 +95,13 @@ int seam_fleet_build_begin(struct seam_fleet_build **build,
 			   struct seam_batch_id first, seam_fleet_sink *sink,
 			   void *context, struct seam_err *err)
 {
-	struct seam_fleet_build *b = calloc(1, sizeof(*b));
+	struct seam_fleet_build *b;
+	int r = check_source(source, err);
 
-	*build = b;
+	*build = NULL;
+	if (r)
+		return r;
+	*build = b = calloc(1, sizeof(*b));
 	if (!b)
 		return seam_err_no_memory(err);
 	b->sink = sink;

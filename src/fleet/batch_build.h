@@ -31,7 +31,10 @@
 
 #define SEAM_FLEET_WINDOW_NS (10 * SEAM_NS_PER_S)
 
-enum { SEAM_FLEET_MAX_ROWS = 1 << 17 };
+enum {
+	SEAM_FLEET_MAX_ROWS = 1 << 17,
+	SEAM_FLEET_MAX_NAME = 256,	/* of a service, a host, a label */
+};
 
 /* Where all rows are from; copied. */
 struct seam_fleet_source {
@@ -47,7 +50,11 @@ typedef int seam_fleet_sink(void *context, const struct seam_batch *batch,
 
 struct seam_fleet_build;
 
-/* 0 with *@build, which seam_fleet_build_end() ends, or -errno. */
+/*
+ * 0 with *@build, which seam_fleet_build_end() ends, or -errno: -EINVAL of a
+ * name that is empty, too long or cannot be shown as it is, and of a label
+ * without a key.
+ */
 int seam_fleet_build_begin(struct seam_fleet_build **build,
 			   const struct seam_fleet_source *source,
 			   struct seam_batch_id first, seam_fleet_sink *sink,

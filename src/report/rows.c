@@ -357,6 +357,7 @@ static const char *const names[] = {
 	[SEAM_BY_CPU] = "cpu", [SEAM_BY_VMSTATE] = "vmstate",
 	[SEAM_BY_WAIT] = "wait", [SEAM_BY_PARALLELISM] = "parallelism",
 	[SEAM_BY_WAKER] = "waker", [SEAM_BY_CGROUP] = "cgroup",
+	[SEAM_BY_HOST] = "host", [SEAM_BY_SERVICE] = "service",
 };
 
 enum seam_group seam_by_group(enum seam_by by)
@@ -371,6 +372,8 @@ enum seam_group seam_by_group(enum seam_by by)
 		[SEAM_BY_PARALLELISM] = SEAM_GROUP_RUNNING,
 		[SEAM_BY_WAKER] = SEAM_GROUP_WAKER,
 		[SEAM_BY_CGROUP] = SEAM_GROUP_CGROUP,
+		[SEAM_BY_HOST] = SEAM_GROUP_HOST,
+		[SEAM_BY_SERVICE] = SEAM_GROUP_SERVICE,
 	};
 
 	return by < SEAM_ARRAY_SIZE(groups) ? groups[by] : SEAM_GROUP_NONE;

@@ -27,6 +27,8 @@ enum seam_by {
 	SEAM_BY_PARALLELISM,	/* how many threads ran at the sample */
 	SEAM_BY_WAKER,		/* who ended the wait */
 	SEAM_BY_CGROUP,		/* of the thread, at the sample */
+	SEAM_BY_HOST,		/* of profiles of a fleet; and so is the next */
+	SEAM_BY_SERVICE,
 };
 
 enum { SEAM_MAX_KEYS = 4 };
@@ -125,7 +127,8 @@ void seam_rows_filter(struct seam_rows *table, const char *text);
 
 /*
  * The id of the thread, process, comm (string), CPU, VM state, reason of a wait
- * (string), cgroup (string), or number of threads; @key is in the table.
+ * (string), cgroup (string), host or service (strings), or number of threads;
+ * @key is in the table.
  */
 uint32_t seam_row_id(const struct seam_rows *table, const struct seam_row *row,
 		     enum seam_by key);

@@ -237,12 +237,13 @@ void seam_summary_task_json(const struct seam_profile *profile,
 		[SEAM_GROUP_PROCESS] = "process",
 		[SEAM_GROUP_VMSTATE] = "vmstate", [SEAM_GROUP_WAIT] = "wait",
 		[SEAM_GROUP_WAKER] = "waker", [SEAM_GROUP_CGROUP] = "cgroup",
-		[SEAM_GROUP_RUNNING] = NULL,
+		[SEAM_GROUP_HOST] = "host", [SEAM_GROUP_SERVICE] = "service",
 	};
 	static const char *const numbers[] = {
 		[SEAM_GROUP_THREAD] = "tid", [SEAM_GROUP_PROCESS] = "pid",
 		[SEAM_GROUP_CPU] = "cpu",
 		[SEAM_GROUP_RUNNING] = "parallelism",
+		[SEAM_GROUP_SERVICE] = NULL,
 	};
 
 	if (names[group])

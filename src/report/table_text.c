@@ -92,6 +92,7 @@ static void list_columns(struct table_layout *l)
 		[SEAM_BY_CPU] = "CPU", [SEAM_BY_VMSTATE] = "VM STATE",
 		[SEAM_BY_WAIT] = "WAIT", [SEAM_BY_PARALLELISM] = "THREADS",
 		[SEAM_BY_WAKER] = "WAKER", [SEAM_BY_CGROUP] = "CGROUP",
+		[SEAM_BY_HOST] = "HOST", [SEAM_BY_SERVICE] = "SERVICE",
 	};
 	uint32_t by = l->table->by;
 

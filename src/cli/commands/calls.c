@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/pager.h"
 #include "cli/reading.h"
+#include "model/fleet/load_batch.h"
 #include "model/input.h"
 #include "model/load.h"
 #include "model/xray/call_waits.h"
@@ -219,6 +220,55 @@ static void say_triggers(const char *const *paths, size_t n_paths)
 	}
 }
 
+/* Histograms of a fleet, which have no single calls. */
+static int calls_of_batch(struct calls_job *job, const char *path)
+{
+	const struct calls_options *o = job->options;
+	struct seam_profile *p = &job->threads;
+	struct seam_err err = { 0 };
+	int r;
+
+	if (o->stacks || o->graph || o->reading.time || o->reading.map) {
+		seam_err_set(&err, -EINVAL, "cannot read '%s': profiles of a "
+			     "fleet have no single calls for --stacks, "
+			     "--graph, --time and --map",
+			     seam_command_named(path));
+		return seam_command_failed(&err);
+	}
+	r = seam_profile_init(p) ? seam_err_no_memory(&err) :
+	    seam_load_batch_calls(&job->account, &job->names, p, path, &err);
+	job->has_lost = p->losses.n;
+	if (!r)
+		r = print(job, &err);
+	if (r)
+		return seam_command_failed(&err);
+	seam_reading_say_lost(p);
+	return job->has_lost ? SEAM_EXIT_LOSSY : SEAM_EXIT_DONE;
+}
+
+static int calls_of_logs(struct calls_job *job, const char *const *paths,
+			 size_t n_paths, size_t n_slowest)
+{
+	struct seam_err err = { 0 };
+	int r, status = seam_reading_open_logs(&job->trace, &job->names,
+					       &job->options->reading, paths,
+					       n_paths);
+
+	if (status)
+		return status;
+	job->has_lost = seam_reading_say_lost_calls(paths, n_paths);
+	r = n_paths == 1 ? load_waits(job, paths[0]) : 0;
+	if (r)
+		seam_err_no_memory(&err);
+	if (!r)
+		r = load(job, n_slowest, &err);
+	if (!r)
+		r = print(job, &err);
+	if (!r)
+		say_triggers(paths, n_paths);
+	return r ? seam_command_failed(&err) : say_problems(job);
+}
+
 static int calls(const struct calls_options *o, enum seam_calls_sort sort,
 		 const char *const *paths, size_t n_paths, size_t n_slowest)
 {
@@ -229,26 +279,13 @@ static int calls(const struct calls_options *o, enum seam_calls_sort sort,
 			    .histograms = o->histogram,
 			    .min_percent = o->min_percent },
 	};
-	struct seam_err err = { 0 };
-	int r, status;
+	int status;
 
 	job.report.account = &job.account;
 	job.report.names = &job.names;
-	status = seam_reading_open_logs(&job.trace, &job.names, &o->reading,
-					paths, n_paths);
-	if (status == SEAM_EXIT_DONE) {
-		job.has_lost = seam_reading_say_lost_calls(paths, n_paths);
-		r = n_paths == 1 ? load_waits(&job, paths[0]) : 0;
-		if (r)
-			seam_err_no_memory(&err);
-		if (!r)
-			r = load(&job, n_slowest, &err);
-		if (!r)
-			r = print(&job, &err);
-		if (!r)
-			say_triggers(paths, n_paths);
-		status = r ? seam_command_failed(&err) : say_problems(&job);
-	}
+	status = n_paths == 1 && seam_load_batch_is(paths[0]) ?
+		 calls_of_batch(&job, paths[0]) :
+		 calls_of_logs(&job, paths, n_paths, n_slowest);
 	seam_slow_calls_fini(&job.slow);
 	seam_account_fini(&job.account);
 	free(job.waits.items.items);

@@ -42,7 +42,7 @@ static const struct seam_option options[] = {
 	       "outermost call."),
 	OPTION(by, SET, 0, "by", "WHAT", "keys that define a row (symbol)",
 	       .choices = "symbol|module|address|line|comm|thread|process|cpu|"
-	       "vmstate|wait|waker|parallelism|cgroup",
+	       "vmstate|wait|waker|parallelism|cgroup|host|service",
 	       .detail = "With several keys, such as comm,symbol, a row has "
 	       "the samples that agree in all of them. comm is the thread's "
 	       "name at the sample: threads of one name are merged. address is "
@@ -56,9 +56,10 @@ static const struct seam_option options[] = {
 	       "waker is the thread that ended the wait (--wakers). "
 	       "parallelism is how many of the recorded threads ran at the "
 	       "sample. cgroup is the thread's cgroup at the sample, of a "
-	       "recording with --cgroups. With --tree, there is a tree for "
+	       "recording with --cgroups. host and service are those of "
+	       "profiles of a fleet. With --tree, there is a tree for "
 	       "each comm, thread, process, cpu, vmstate, wait, waker, "
-	       "parallelism or cgroup."),
+	       "parallelism, cgroup, host or service."),
 	OPTION(reading.latency, FLAG, 0, "latency", NULL,
 	       "weigh each sample by one over the number of threads that ran",
 	       .detail = "Of a recording with --off-cpu. What a program does "
@@ -128,7 +129,8 @@ static bool makes_trees(uint32_t by)
 	       by == SEAM_BY_THREAD || by == SEAM_BY_PROCESS ||
 	       by == SEAM_BY_CPU || by == SEAM_BY_VMSTATE ||
 	       by == SEAM_BY_WAIT || by == SEAM_BY_WAKER ||
-	       by == SEAM_BY_PARALLELISM || by == SEAM_BY_CGROUP;
+	       by == SEAM_BY_PARALLELISM || by == SEAM_BY_CGROUP ||
+	       by == SEAM_BY_HOST || by == SEAM_BY_SERVICE;
 }
 
 /*

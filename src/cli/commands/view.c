@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/fleet_query.h"
 #include "cli/page_server.h"
 #include "cli/reading.h"
 #include "export/page/page.h"
@@ -13,6 +14,7 @@
 
 struct view_options {
 	struct seam_reading reading;
+	struct seam_fleet_options fleet;
 	const char *output;
 	bool no_browser;
 	bool source;
@@ -47,6 +49,7 @@ static const struct seam_option options[] = {
 	       "browser needs about 100 bytes a row."),
 	SEAM_INPUT_OPTION(struct view_options, reading),
 	SEAM_READING_OPTIONS(struct view_options, reading),
+	SEAM_FLEET_OPTIONS(struct view_options, fleet),
 };
 
 static const struct seam_exporter page_exporter = {
@@ -151,6 +154,26 @@ static int serve_page(const struct viewed *v, const struct seam_page *page,
 	return status == SEAM_EXIT_FAILED ? status : SEAM_EXIT_DONE;
 }
 
+/* The answer of a store as the recording, as by -i. */
+static int query_fleet(const struct seam_command *self, struct view_options *o,
+		       int n)
+{
+	const struct seam_fleet_options *fleet = &o->fleet;
+	bool selects = fleet->service || fleet->host || fleet->since ||
+		       fleet->labels.n;
+
+	if (!fleet->from)
+		return !selects ? SEAM_EXIT_DONE :
+		       seam_command_misused(self, "--service, --host, --label "
+					    "and --since select from the "
+					    "store of --from");
+	if (n || o->reading.input)
+		return seam_command_misused(self, "--from and FILE cannot be "
+					    "combined");
+	return seam_fleet_query_open(self, fleet, ~0u, false,
+				     &o->reading.input);
+}
+
 static int run(const struct seam_command *self, int argc, char **argv)
 {
 	struct view_options o = { .max_rows = SEAM_PAGE_ROWS };
@@ -166,6 +189,7 @@ static int run(const struct seam_command *self, int argc, char **argv)
 		return seam_command_misused(self, "one recording, or two to be "
 					    "compared; not also '%s'",
 					    argv[first + SEAM_PAGE_PARTS]);
+	status = query_fleet(self, &o, n);
 	for (int i = 0; i < (n ? n : 1) && status == SEAM_EXIT_DONE; i++) {
 		status = open_one(&viewed[i], self, &o, argv, first + i,
 				  n ? first + i + 1 : first);
@@ -204,7 +228,9 @@ const struct seam_command seam_view_command = {
 		"a page for a colleague\n"
 		"seam view --time 2s,3s -o part.html\t"
 		"one second of it, in every detail\n"
-		"seam view before.seam after.seam\ta comparison\n",
+		"seam view before.seam after.seam\ta comparison\n"
+		"seam view --from /srv/profiles --service web --since 1h\t"
+		"profiles of a fleet\n",
 	.options = options,
 	.n_options = SEAM_ARRAY_SIZE(options),
 	.reads = true,

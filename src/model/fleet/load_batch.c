@@ -325,39 +325,55 @@ static int add_batch(struct batch_loader *l, const struct seam_batch *batch,
 	       r ? seam_err_no_memory(err) : 0;
 }
 
-/* "web on host-1", or how many there are of both. */
+/* How many distinct services, or hosts, there are, and the last one. */
+struct origin_count {
+	size_t n;
+	uint32_t last;
+	struct seam_index seen;
+};
+
+static void count_origin(struct batch_loader *l, struct origin_count *c,
+			 uint32_t process, uint32_t string)
+{
+	const struct seam_process *all = l->profile->processes.items;
+	uint64_t hash = seam_hash_u64(string);
+
+	if (!string || string == c->last ||
+	    SEAM_INDEX_FIND(&c->seen, hash, i, all[i].service == string ||
+			    all[i].host == string) != SEAM_NONE)
+		return;
+	c->n++;
+	c->last = string;
+	/* without memory one counts twice, in a title */
+	(void)seam_index_add(&c->seen, hash, process);
+}
+
+/* "web on host-1", "2 services on 5 hosts", or "" where none is known. */
 static int name_origins(struct batch_loader *l)
 {
 	struct seam_profile *p = l->profile;
-	const struct seam_process *all = p->processes.items;
-	struct seam_index seen = { 0 };
-	size_t n[2] = { 0 };
-	char text[300] = "";
+	struct origin_count services = { 0 }, hosts = { 0 };
+	char service[200] = "", host[200] = "", text[420];
 
 	for (uint32_t i = 0; i < p->processes.n; i++) {
-		const uint32_t of[] = { all[i].service, all[i].host };
-
-		for (size_t k = 0; k < 2; k++) {
-			uint64_t hash = seam_hash_add(k, of[k]);
-
-			if (!of[k] || SEAM_INDEX_FIND(&seen, hash, q,
-				(k ? all[q].host : all[q].service) ==
-				of[k]) != SEAM_NONE)
-				continue;
-			n[k]++;
-			/* without memory an origin counts twice, in a title */
-			(void)seam_index_add(&seen, hash, i);
-		}
+		count_origin(l, &services, i, p->processes.items[i].service);
+		count_origin(l, &hosts, i, p->processes.items[i].host);
 	}
-	seam_index_fini(&seen);
-	if (n[0] == 1 && n[1] == 1)
-		snprintf(text, sizeof(text), "%.140s on %.140s",
-			 seam_profile_text(p, all[0].service),
-			 seam_profile_text(p, all[0].host));
-	else if (n[0] || n[1])
-		snprintf(text, sizeof(text), "%zu service%s on %zu host%s",
-			 n[0], n[0] == 1 ? "" : "s", n[1],
-			 n[1] == 1 ? "" : "s");
+	seam_index_fini(&services.seen);
+	seam_index_fini(&hosts.seen);
+	if (services.n == 1)
+		snprintf(service, sizeof(service), "%.190s",
+			 seam_profile_text(p, services.last));
+	else if (services.n)
+		snprintf(service, sizeof(service), "%zu services",
+			 services.n);
+	if (hosts.n == 1)
+		snprintf(host, sizeof(host), "%.190s",
+			 seam_profile_text(p, hosts.last));
+	else if (hosts.n)
+		snprintf(host, sizeof(host), "%zu hosts", hosts.n);
+	snprintf(text, sizeof(text), "%s%s%s", service,
+		 *service && *host ? " on " : "", host);
 	p->command = seam_strings_put(&p->strings, text);
 	return p->command == SEAM_NONE ? -ENOMEM : 0;
 }

@@ -38,6 +38,9 @@ const char *seam_group_text(const struct seam_profile *profile,
 		       seam_profile_text(profile, id);
 	case SEAM_GROUP_RUNNING:
 		return "threads";
+	case SEAM_GROUP_HOST:
+	case SEAM_GROUP_SERVICE:
+		return id ? seam_profile_text(profile, id) : "not known";
 	case SEAM_GROUP_NONE:
 		break;
 	}
@@ -68,7 +71,8 @@ static const char *group_name(const struct seam_profile *profile,
 
 	if (group == SEAM_GROUP_NONE || group == SEAM_GROUP_COMM ||
 	    group == SEAM_GROUP_VMSTATE || group == SEAM_GROUP_WAIT ||
-	    group == SEAM_GROUP_WAKER || group == SEAM_GROUP_CGROUP)
+	    group == SEAM_GROUP_WAKER || group == SEAM_GROUP_CGROUP ||
+	    group == SEAM_GROUP_HOST || group == SEAM_GROUP_SERVICE)
 		return name;
 	digits = (size_t)snprintf(text, sizeof(text), " %" PRId32,
 				  seam_group_number(profile, group, id));
@@ -90,6 +94,12 @@ struct tally_pass {
 	uint32_t *last;		/* by stack: its last tally; SEAM_NONE */
 	struct seam_index index;/* by (group, stack); no entry for GROUP_NONE */
 };
+
+static const struct seam_process *
+process_of(const struct seam_profile *profile, uint32_t thread)
+{
+	return &profile->processes.items[profile->threads.items[thread].process];
+}
 
 static uint32_t id_of(const struct seam_profile *profile, size_t sample,
 		      enum seam_group group)
@@ -119,6 +129,11 @@ static uint32_t id_of(const struct seam_profile *profile, size_t sample,
 		return seam_samples_cgroup(&profile->samples, sample);
 	case SEAM_GROUP_RUNNING:
 		return seam_samples_running(&profile->samples, sample);
+	case SEAM_GROUP_HOST:
+	case SEAM_GROUP_SERVICE:
+		return group == SEAM_GROUP_HOST ?
+		       process_of(profile, thread)->host :
+		       process_of(profile, thread)->service;
 	}
 	return 0;
 }

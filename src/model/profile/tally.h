@@ -22,6 +22,8 @@ enum seam_group {
 	SEAM_GROUP_WAKER,	/* the same: who woke it */
 	SEAM_GROUP_CGROUP,	/* string: its path; 0: not known */
 	SEAM_GROUP_RUNNING,	/* how many threads ran; 0: not known */
+	SEAM_GROUP_HOST,	/* string, of batches of a fleet; 0 of others */
+	SEAM_GROUP_SERVICE,	/* likewise */
 };
 
 /* In place of a reason: the sample is no wait. */
