@@ -36,6 +36,8 @@ struct putting {
 	struct seam_clickhouse_unknown *unknown;	/* or NULL */
 	bool is_stored[SEAM_N_BATCH_TABLES];
 	uint64_t n_shards;				/* 0: a single node */
+	bool has_all_shards;				/* they answer now */
+	bool is_local;			/* the node asked has the shard */
 };
 
 /* -- puts of unknown outcome -------------------------------------------- */
@@ -104,32 +106,36 @@ static void put_nodes(FILE *out, const struct seam_clickhouse *ch)
 }
 
 /*
- * The shard of @agent, from 1: Distributed tables choose it by the rest of the
- * division by the sum of weights.  0 on a single node.
+ * The shard of the batch's agent, from 1: Distributed tables choose it by the
+ * rest of the division by the sum of weights.  0 on a single node.
  */
-static int find_shard(struct seam_clickhouse *ch, uint64_t agent,
-		      uint64_t *shard, uint64_t *n_shards,
-		      struct seam_err *err)
+static int find_shard(struct putting *p, uint64_t *shard, struct seam_err *err)
 {
-	char sql[600];
-	uint64_t found[2] = { 0 };
+	const char *cluster = p->ch->cluster;
+	uint64_t found[3] = { 0 };
+	char sql[700];
 	int ret;
 
-	*shard = *n_shards = 0;
-	if (!*ch->cluster)
+	*shard = 0;
+	p->is_local = !*cluster;
+	if (p->is_local)
 		return 0;
 	snprintf(sql, sizeof(sql),
-		 "SELECT minIf(n, upto > slot), count() FROM (SELECT n, "
-		 "arraySum(arraySlice(weights, 1, place)) AS upto, "
+		 "SELECT minIf(n, upto > slot), count(), "
+		 "argMin(here, if(upto > slot, n, 4294967295)) FROM (SELECT n, "
+		 "here, arraySum(arraySlice(weights, 1, place)) AS upto, "
 		 "toUInt64(%" PRIu64 ") %% arraySum(weights) AS slot "
-		 "FROM (SELECT groupArray(n) AS ns, groupArray(w) AS weights "
-		 "FROM (SELECT toUInt32(shard_num) AS n, max(shard_weight) AS w"
-		 " FROM system.clusters WHERE cluster = '%s' GROUP BY n "
-		 "ORDER BY n)) ARRAY JOIN ns AS n, arrayEnumerate(ns) AS place)",
-		 agent, ch->cluster);
-	ret = ask_numbers(ch, sql, found, 2, err);
+		 "FROM (SELECT groupArray(n) AS ns, groupArray(w) AS weights, "
+		 "groupArray(l) AS heres FROM (SELECT toUInt32(shard_num) AS n, "
+		 "max(shard_weight) AS w, max(is_local) AS l FROM "
+		 "system.clusters WHERE cluster = '%s' GROUP BY n ORDER BY n)) "
+		 "ARRAY JOIN ns AS n, heres AS here, "
+		 "arrayEnumerate(ns) AS place)", p->file->head.id.agent,
+		 cluster);
+	ret = ask_numbers(p->ch, sql, found, 3, err);
 	*shard = found[0];
-	*n_shards = found[1];
+	p->n_shards = found[1];
+	p->is_local = found[2] > 0;
 	return ret;
 }
 
@@ -196,8 +202,7 @@ static char *make_check(const struct putting *p, uint64_t shard)
 static int check_stored(struct putting *p, struct seam_err *err)
 {
 	uint64_t found[2 + SEAM_N_BATCH_TABLES] = { 0 }, shard;
-	int ret = find_shard(p->ch, p->file->head.id.agent, &shard,
-			     &p->n_shards, err);
+	int ret = find_shard(p, &shard, err);
 	char *sql = ret ? NULL : make_check(p, shard);
 
 	if (ret)
@@ -212,6 +217,7 @@ static int check_stored(struct putting *p, struct seam_err *err)
 		return seam_err_set(err, -EAGAIN, "shard %" PRIu64 " of the "
 				    "cluster, which has this agent's rows, "
 				    "does not answer", shard);
+	p->has_all_shards = found[0] >= p->n_shards;
 	for (size_t i = 0; i < SEAM_N_BATCH_TABLES; i++)
 		p->is_stored[i] = found[2 + i] > 0;
 	return 0;
@@ -288,15 +294,27 @@ static void put_columns(FILE *out, const struct seam_batch_table *table)
 }
 
 /*
- * Every column by name: the table may have more.  A request that arrives twice
- * before its deadline finds the rows of the first; on a cluster, which sends
- * the table d to each node that is asked for them, only if it is small.
+ * Whether an insert may ask for the rows of the batch, so that a request that
+ * arrives twice before its deadline adds nothing.  A node that asks others sends
+ * the table d to each, so only to few, and all must be up.
+ */
+static bool may_ask(const struct putting *p,
+		    const struct seam_batch_table *table)
+{
+	return !table->is_replacing &&
+	       (p->is_local || (p->n_shards <= FEW_SHARDS &&
+				p->has_all_shards));
+}
+
+/*
+ * Every column by name: the table may have more.  Where the node has the shard,
+ * rows go to its own table, which needs no other node: 18.16 connects to all.
  */
 static char *make_insert(const struct putting *p,
 			 const struct seam_batch_table *table,
 			 uint64_t deadline)
 {
-	const char *suffix = seam_clickhouse_suffix(p->ch);
+	const char *suffix = p->is_local ? "" : "_all";
 	char *sql = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&sql, &size);
@@ -310,7 +328,7 @@ static char *make_insert(const struct putting *p,
 	put_columns(out, table);
 	fprintf(out, " FROM d WHERE throwIf(now() > toDateTime(%" PRIu64
 		")) = 0", deadline);
-	if (!table->is_replacing && p->n_shards <= FEW_SHARDS) {
+	if (may_ask(p, table)) {
 		fprintf(out, " AND (SELECT count() FROM %s.%s%s",
 			p->ch->database, table->name, suffix);
 		put_where(out, p, table);
@@ -352,8 +370,7 @@ static int send_table(struct putting *p, enum seam_batch_table_id id,
 	struct seam_clickhouse_call call = {
 		.sql = sql, .structure = structure, .data = block,
 		.query_id = query_id, .timeout_s = (unsigned int)seconds + 5,
-		.settings = *p->ch->cluster ? "&insert_distributed_sync=1"
-			    "&skip_unavailable_shards=1" : NULL,
+		.settings = p->is_local ? NULL : "&insert_distributed_sync=1",
 	};
 	struct seam_clickhouse_reply reply = { 0 };
 	int ret;
