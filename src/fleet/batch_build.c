@@ -349,13 +349,22 @@ static void end_step(struct step *s)
 	s->frames = s->stacks = NULL;
 }
 
-/* Begin with the current batch.  False: no memory. */
+/*
+ * Begin with the current batch.  Its first strings are the events: rows, which
+ * are sorted by their strings, then have events in their order.  False: no
+ * memory.
+ */
 static bool begin_step(struct step *s)
 {
+	const struct seam_profile *p = s->profile;
+
 	end_step(s);
+	for (size_t i = 0; i < p->events.n; i++)
+		seam_fleet_text(s->build, seam_profile_text(p,
+						p->events.items[i].name));
 	s->seq = s->build->next.seq;
-	s->frames = calloc(s->profile->frames.n + 1, sizeof(*s->frames));
-	s->stacks = calloc(s->profile->stacks.n + 1, sizeof(*s->stacks));
+	s->frames = calloc(p->frames.n + 1, sizeof(*s->frames));
+	s->stacks = calloc(p->stacks.n + 1, sizeof(*s->stacks));
 	return s->frames && s->stacks;
 }
 

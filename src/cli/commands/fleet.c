@@ -120,6 +120,7 @@ static const struct fleet_verb verbs[] = {
 	{ "diff", &seam_diff_command, 0, false },
 	{ "top", &seam_report_command, 0, false },
 	{ "calls", &seam_calls_command, 0, true },
+	{ "convert", &seam_convert_command, ~0u, false },
 };
 
 /* What the answer has to keep apart for the options of the other command. */
@@ -265,10 +266,11 @@ static int run(const struct seam_command *self, int argc, char **argv)
 		status = seam_command_parse(self, argc, argv, &o, &first);
 		return status ? status :
 		       seam_command_misused(self, "report, flamegraph, diff, "
-					    "top, calls or init is needed%s%s%s",
-					    argc > 1 ? ", not '" : "",
-					    argc > 1 ? argv[1] : "",
-					    argc > 1 ? "'" : "");
+					    "top, calls, convert or init is "
+					    "needed%s%s%s",
+					    first < argc ? ", not '" : "",
+					    first < argc ? argv[first] : "",
+					    first < argc ? "'" : "");
 	}
 	add_word(&rest, verb->name);
 	divide(argc - 1, argv + 1, &own, &rest);
@@ -279,13 +281,14 @@ static int run(const struct seam_command *self, int argc, char **argv)
 const struct seam_command seam_fleet_command = {
 	.name = "fleet",
 	.summary = "report on the profiles of many hosts and times",
-	.synopsis = "report|flamegraph|diff|top|calls --from WHERE [options] | "
-		    "init --to URL [options]",
+	.synopsis = "report|flamegraph|diff|top|calls|convert --from WHERE "
+		    "[options] | init --to URL [options]",
 	.description =
 		"Adds up what agents ('seam agent') and 'seam push' have put "
 		"into a store, and shows it as 'seam report', 'seam "
-		"flamegraph', 'seam diff' or 'seam calls' show a recording: "
-		"with all of their options, and the same JSON. top prints the "
+		"flamegraph', 'seam diff' or 'seam calls' show a recording, "
+		"and 'seam convert' writes it: with all of their options, and "
+		"the same JSON. top prints the "
 		"newest minute again and again. 'seam view --from' shows a "
 		"page. init makes the tables of a server, with options of its "
 		"own (seam fleet init --help).\n\n"

@@ -83,13 +83,24 @@ const char *seam_diff_format_interval(char buf[SEAM_DIFF_INTERVAL],
 
 /* -- both sides --------------------------------------------------------- */
 
+/* What ran; else the name of the first recording. */
+static const char *side_name(const struct seam_diff *diff,
+			     enum seam_diff_side side)
+{
+	const char *command = seam_profile_text(&diff->profile,
+						diff->command[side]);
+
+	for (size_t i = 0; !*command && i < diff->runs.n; i++)
+		if (diff->runs.items[i].side == side)
+			command = diff->runs.items[i].path;
+	return command;
+}
+
 static void put_side(const struct seam_diff_report *report,
 		     const struct seam_view *view, enum seam_diff_side side)
 {
 	const struct seam_diff *diff = report->diff;
 	const struct seam_diff_change *all = &diff->all;
-	const char *command = seam_profile_text(&diff->profile,
-						diff->command[side]);
 	char n[SEAM_NUMBER], value[SEAM_NUMBER], interval[SEAM_DIFF_INTERVAL];
 	char change[SEAM_NUMBER];
 	double lost = seam_diff_lost(diff, side);
@@ -97,8 +108,7 @@ static void put_side(const struct seam_diff_report *report,
 	seam_view_print(view, SEAM_STYLE_BOLD, "%c", side ? 'B' : 'A');
 	fprintf(view->out, "  %s of ", seam_format_amount(n,
 					diff->n_runs[side], "run"));
-	seam_text_put(view->out, *command ? command : "a program not recorded",
-		      SEAM_TEXT_TERMINAL);
+	seam_text_put(view->out, side_name(diff, side), SEAM_TEXT_TERMINAL);
 	fprintf(view->out, ": %s a %s", seam_diff_format_value(value,
 			all->mean[side], diff->unit), report->unit);
 	if (side == SEAM_DIFF_B) {
