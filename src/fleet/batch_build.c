@@ -146,10 +146,16 @@ static int open_batch(struct seam_fleet_build *b)
 
 	b->batch.id = b->next;
 	b->batch.from_ns = UINT64_MAX;
-	for (size_t i = 0; i < from->n_labels; i++)
-		if (!SEAM_ARRAY_ADD(&b->batch.labels,
-				    seam_fleet_text(b, from->labels[i])))
+	for (size_t i = 0; i < from->n_labels; i++) {
+		uint32_t label = seam_fleet_text(b, from->labels[i]);
+
+		if (label == SEAM_NONE ||
+		    !SEAM_ARRAY_ADD(&b->batch.labels, label))
 			return -ENOMEM;
+	}
+	if (origin.service == SEAM_NONE || origin.host == SEAM_NONE ||
+	    origin.recording == SEAM_NONE)
+		return -ENOMEM;
 	b->is_open = true;
 	return seam_batch_origin(&b->batch, &origin) == SEAM_NONE ? -ENOMEM :
 	       0;

@@ -194,50 +194,62 @@ static bool get_u64(const json_t *object, const char *key, uint64_t *to)
 	return true;
 }
 
-static bool get_text(struct seam_batch_head *head, const json_t *value,
-		     const char **to)
+/* 0, -EBADMSG or -ENOMEM; and so are the next ones. */
+static int get_text(struct seam_batch_head *head, const json_t *value,
+		    const char **to)
 {
-	return json_is_string(value) &&
-	       seam_arena_copy(&head->arena, to, json_string_value(value));
+	if (!json_is_string(value))
+		return -EBADMSG;
+	return seam_arena_copy(&head->arena, to, json_string_value(value)) ? 0 :
+	       -ENOMEM;
 }
 
-static bool get_labels(struct seam_batch_head *head, const json_t *labels)
+static int get_labels(struct seam_batch_head *head, const json_t *labels)
 {
 	size_t n = json_array_size(labels);
+	int r = 0;
 
 	if (!json_is_array(labels) || n > SEAM_BATCH_MAX_LABELS)
-		return false;
+		return -EBADMSG;
 	head->labels = seam_arena_alloc(&head->arena,
 					(n + 1) * sizeof(*head->labels));
-	for (; head->labels && head->n_labels < n; head->n_labels++)
-		if (!get_text(head, json_array_get(labels, head->n_labels),
-			      &head->labels[head->n_labels]))
-			return false;
-	return head->labels;
+	if (!head->labels)
+		return -ENOMEM;
+	for (; !r && head->n_labels < n; head->n_labels++)
+		r = get_text(head, json_array_get(labels, head->n_labels),
+			     &head->labels[head->n_labels]);
+	return r;
 }
 
-static bool get_head(struct seam_batch_head *head, const json_t *root)
+static int get_origin(struct seam_batch_head *head, const json_t *root)
+{
+	const json_t *service = json_object_get(root, "service");
+
+	if (!service)
+		return 0;
+	return get_text(head, service, &head->service) ?:
+	       get_text(head, json_object_get(root, "host"), &head->host) ?:
+	       get_text(head, json_object_get(root, "recording"),
+			&head->recording) ?:
+	       get_labels(head, json_object_get(root, "labels"));
+}
+
+static int get_head(struct seam_batch_head *head, const json_t *root)
 {
 	const char *agent = json_string_value(json_object_get(root, "agent"));
-	const json_t *rows = json_object_get(root, "rows"), *service;
+	const json_t *rows = json_object_get(root, "rows");
 	const char *end = agent ? seam_text_number(agent, agent +
 				strlen(agent), 16, &head->id.agent) : NULL;
 
 	if (!end || *end || !get_u64(root, "seq", &head->id.seq) ||
 	    !get_u64(root, "from_ns", &head->from_ns) ||
 	    !get_u64(root, "to_ns", &head->to_ns))
-		return false;
+		return -EBADMSG;
 	for (size_t i = 0; i < SEAM_N_BATCH_TABLES; i++)
 		if (!get_u64(rows, seam_batch_tables[i].name, &head->rows[i]) ||
 		    head->rows[i] > SEAM_BATCH_MAX_ROWS)
-			return false;
-	service = json_object_get(root, "service");
-	return !service ||
-	       (get_text(head, service, &head->service) &&
-		get_text(head, json_object_get(root, "host"), &head->host) &&
-		get_text(head, json_object_get(root, "recording"),
-			 &head->recording) &&
-		get_labels(head, json_object_get(root, "labels")));
+			return -EBADMSG;
+	return get_origin(head, root);
 }
 
 static int parse_head(struct seam_batch_head *head, const char *text,
@@ -246,7 +258,7 @@ static int parse_head(struct seam_batch_head *head, const char *text,
 	size_t n = strlen(MAGIC VERSION "\n");
 	json_error_t why;
 	json_t *root;
-	bool ok;
+	int r;
 
 	if (size < n || memcmp(text, MAGIC, strlen(MAGIC)) != 0)
 		return seam_err_set(err, -EBADMSG, "not a batch");
@@ -256,10 +268,11 @@ static int parse_head(struct seam_batch_head *head, const char *text,
 	root = json_loadb(text + n, size - n, JSON_REJECT_DUPLICATES, &why);
 	if (!root)
 		return seam_err_set(err, -EBADMSG, "the head: %s", why.text);
-	ok = get_head(head, root);
+	r = get_head(head, root);
 	json_decref(root);
-	return ok ? 0 : seam_err_set(err, -EBADMSG, "the head has a wrong "
-				     "value, or lacks one");
+	return r == -ENOMEM ? seam_err_no_memory(err) :
+	       r ? seam_err_set(err, r, "the head has a wrong value, or lacks "
+				"one") : 0;
 }
 
 /* Read the head, and move @bytes past it. */
@@ -389,11 +402,16 @@ static int add_origin(struct seam_batch *batch,
 		.n_labels = (uint32_t)head->n_labels,
 	};
 
-	for (size_t i = 0; i < head->n_labels; i++)
-		if (!SEAM_ARRAY_ADD(&batch->labels, seam_strings_put(strings,
-							head->labels[i])))
+	for (size_t i = 0; i < head->n_labels; i++) {
+		uint32_t label = seam_strings_put(strings, head->labels[i]);
+
+		if (label == SEAM_NONE ||
+		    !SEAM_ARRAY_ADD(&batch->labels, label))
 			return -ENOMEM;
-	return seam_batch_origin(batch, &origin) == SEAM_NONE ? -ENOMEM : 0;
+	}
+	return origin.service == SEAM_NONE || origin.host == SEAM_NONE ||
+	       origin.recording == SEAM_NONE ||
+	       seam_batch_origin(batch, &origin) == SEAM_NONE ? -ENOMEM : 0;
 }
 
 int seam_batch_file_read(struct seam_batch *batch, struct seam_bytes bytes,
