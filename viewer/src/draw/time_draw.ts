@@ -387,8 +387,25 @@ function drawAxis(pen: Pen): void {
 	}
 }
 
-/* All samples over the whole recording, and the visible part's frame. */
+/* The strip does not change while the picture moves: its pixels are kept. */
+let strip: { bands: object; palette: object; width: number; scale: number;
+	     pixels: Uint32Array } | null = null;
+
 function drawOverview(pen: Pen): void {
+	const { surface: { palette, scale }, raster: { width, pixels } } = pen;
+	const { bands } = pen.scene, n = width * Math.round(OVERVIEW * scale);
+
+	if (strip?.bands !== bands || strip.palette !== palette ||
+	    strip.width !== width || strip.scale !== scale) {
+		makeOverview(pen);
+		strip = { bands, palette, width, scale,
+			  pixels: pixels.slice(0, n) };
+	}
+	pixels.set(strip.pixels);
+}
+
+/* All samples over the whole recording. */
+function makeOverview(pen: Pen): void {
 	const { scene, surface, raster, left } = pen;
 	const { scale, palette } = surface, { profile, bands } = scene;
 	const height = Math.round((OVERVIEW - 6) * scale);
