@@ -424,12 +424,19 @@ function reader(c: Container, table: string, n: number): Reader {
 						 make, end, none);
 }
 
-function samples(c: Container, sizes: Sizes): Samples {
-	const n = rows(c, "samples.time");
-	const read = reader(c, "samples", n);
+/* A table whose rows are in the order of time. */
+function inTime(c: Container, table: string):
+		{ n: number; read: Reader; time: Float64Array } {
+	const n = rows(c, `${table}.time`), read = reader(c, table, n);
 	const time = read("time", Float64Array);
 
-	checkOrder("samples.time", time);
+	checkOrder(`${table}.time`, time);
+	return { n, read, time };
+}
+
+function samples(c: Container, sizes: Sizes): Samples {
+	const { n, read, time } = inTime(c, "samples");
+
 	return {
 		n, time,
 		thread: read("thread", Uint32Array, sizes.threads),
@@ -553,11 +560,8 @@ function addMarked(functions: Functions, names: string[]): void {
 }
 
 function marks(c: Container, sizes: Sizes): Marks {
-	const n = rows(c, "marks.time");
-	const read = reader(c, "marks", n);
-	const time = read("time", Float64Array);
+	const { n, read, time } = inTime(c, "marks");
 
-	checkOrder("marks.time", time);
 	return {
 		n, time,
 		duration: read("duration", Float64Array),

@@ -14,7 +14,7 @@ import { runAtOnce, runInSlices } from "../slices";
 import { formatNs, formatWeight, visible } from "../text";
 import { N_LAYERS, weightIn } from "./bands";
 import "./draw.css";
-import { foundFunctions } from "./found";
+import { foundFunctions } from "../engine/search";
 import { labelsOf, widthIn } from "./labels";
 import { buildSpans, timeIn, type Spans } from "./spans";
 import { useSurface, type Surface } from "./surface";
