@@ -44,7 +44,7 @@ static const uint8_t *record_of(const struct seam_batch *batch,
 				struct rows rows, size_t i)
 {
 	static const struct seam_batch_origin none;
-	const uint8_t *row = rows.items + i * rows.size;
+	const uint8_t *row = rows.items ? rows.items + i * rows.size : NULL;
 	uint32_t origin = 0;
 
 	if (column->place == SEAM_COLUMN_ROW)
