@@ -12,9 +12,13 @@
 #include <inttypes.h>
 
 #include "base/text.h"
+#include "fleet/batch_build.h"
 #include "wire/fleet/batch_file.h"
 
-enum { QUERY_SECONDS = 600 };
+enum {
+	QUERY_SECONDS = 600,
+	MAX_DAY = 49710,	/* in 2106: the last Date of 18.16 */
+};
 
 /* A query on its way. */
 struct asking {
@@ -123,13 +127,16 @@ static bool put_events(FILE *out, const char *events)
 static bool put_where(FILE *out, const struct seam_fleet_query *query,
 		      enum seam_batch_table_id table)
 {
-	uint64_t last_ns = query->to_ns ? query->to_ns - 1 : 0;
+	unsigned int last_day = seam_batch_day(query->to_ns ?
+					       query->to_ns - 1 : 0);
 	bool ok = true;
 
-	fprintf(out, " WHERE day >= toDate(%u) AND day <= toDate(%u) AND "
-		"ts_ns >= %" PRIu64 " AND ts_ns < %" PRIu64,
-		seam_batch_day(query->from_ns), seam_batch_day(last_ns),
+	fprintf(out, " WHERE day >= toDate(%u) AND ts_ns >= %" PRIu64 " AND "
+		"ts_ns < %" PRIu64, seam_batch_day(query->from_ns),
 		query->from_ns, query->to_ns);
+	/* toDate() takes later days for seconds, of 1970. */
+	if (last_day < MAX_DAY)
+		fprintf(out, " AND day <= toDate(%u)", last_day);
 	ok &= put_glob(out, "service", query->service);
 	ok &= put_glob(out, "host", query->host);
 	for (size_t i = 0; i < query->n_labels; i++) {
@@ -220,7 +227,9 @@ static char *make_sum(const struct asking *a, const struct sum *sum)
 	ok = put_where(out, query, sum->table);
 	fprintf(out, " GROUP BY %s", sum->names);
 	put_kept(out, query, sum->table);
-	fprintf(out, "%s) FORMAT Native", has_window ? ", w" : "");
+	/* The first event is the one that views show. */
+	fprintf(out, "%s ORDER BY %s) FORMAT Native", has_window ? ", w" : "",
+		sum->names);
 	if (fclose(out) || !ok) {
 		free(sql);
 		return NULL;
@@ -440,13 +449,14 @@ static int count_nodes(struct asking *a, struct seam_err *err)
 
 /* -- an answer ---------------------------------------------------------- */
 
-/* How many rows were added up. */
+/* How many rows were added up, and of what time. */
 static int count_rows(struct asking *a, enum seam_batch_table_id table,
 		      struct seam_err *err)
 {
 	struct seam_clickhouse_reply reply = { 0 };
 	struct seam_clickhouse_call call = { 0 };
-	unsigned long long n;
+	struct seam_fleet_answer *answer = a->answer;
+	unsigned long long n, first_ns, last_ns;
 	char *sql = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&sql, &size);
@@ -455,16 +465,20 @@ static int count_rows(struct asking *a, enum seam_batch_table_id table,
 
 	if (!out)
 		return seam_err_no_memory(err);
-	fprintf(out, "SELECT count() FROM %s.%s%s", a->ch->database,
-		seam_batch_tables[table].name, seam_clickhouse_suffix(a->ch));
+	fprintf(out, "SELECT count(), min(ts_ns), max(ts_ns) FROM %s.%s%s",
+		a->ch->database, seam_batch_tables[table].name,
+		seam_clickhouse_suffix(a->ch));
 	ok = put_where(out, a->query, table);
 	ret = fclose(out) || !ok ? seam_err_no_memory(err) : 0;
 	call.sql = sql;
 	if (!ret)
 		ret = run(a, &call, &reply, err);
-	if (!ret && reply.body.n &&
-	    sscanf((char *)reply.body.items, "%llu", &n) == 1)
-		a->answer->n_rows = n;
+	if (!ret && reply.body.n && sscanf((char *)reply.body.items,
+			"%llu\t%llu\t%llu", &n, &first_ns, &last_ns) == 3 && n) {
+		answer->n_rows = n;
+		answer->batch.from_ns = first_ns;
+		answer->batch.to_ns = last_ns + SEAM_FLEET_WINDOW_NS;
+	}
 	free(reply.body.items);
 	free(sql);
 	return ret;

@@ -26,6 +26,7 @@ enum {
 	DEADLINE_SECONDS = 10,	/* and one for each MiB */
 	CLOCK_SECONDS = 2,	/* that clocks of nodes may differ */
 	MAX_PATIENCE = 64,
+	FEW_SHARDS = 4,
 };
 
 /* A batch on its way. */
@@ -34,6 +35,9 @@ struct putting {
 	const struct seam_batch_file *file;
 	struct seam_clickhouse_unknown *unknown;	/* or NULL */
 	bool is_stored[SEAM_N_BATCH_TABLES];
+	uint64_t n_shards;				/* 0: a single node */
+	bool has_all_shards;				/* they answer now */
+	bool is_local;			/* the node asked has the shard */
 };
 
 /* -- puts of unknown outcome -------------------------------------------- */
@@ -102,33 +106,54 @@ static void put_nodes(FILE *out, const struct seam_clickhouse *ch)
 }
 
 /*
- * The shard of @agent, from 1: Distributed tables choose it by the rest of the
- * division by the sum of weights.  0 on a single node.
+ * The shard of the batch's agent, from 1: Distributed tables choose it by the
+ * rest of the division by the sum of weights.  0 on a single node.
  */
-static int find_shard(struct seam_clickhouse *ch, uint64_t agent,
-		      uint64_t *shard, uint64_t *n_shards,
-		      struct seam_err *err)
+static int find_shard(struct putting *p, uint64_t *shard, struct seam_err *err)
 {
-	char sql[600];
-	uint64_t found[2] = { 0 };
+	const char *cluster = p->ch->cluster;
+	uint64_t found[3] = { 0 };
+	char sql[700];
 	int ret;
 
-	*shard = *n_shards = 0;
-	if (!*ch->cluster)
+	*shard = 0;
+	p->is_local = !*cluster;
+	if (p->is_local)
 		return 0;
 	snprintf(sql, sizeof(sql),
-		 "SELECT minIf(n, upto > slot), count() FROM (SELECT n, "
-		 "arraySum(arraySlice(weights, 1, place)) AS upto, "
+		 "SELECT minIf(n, upto > slot), count(), "
+		 "argMin(here, if(upto > slot, n, 4294967295)) FROM (SELECT n, "
+		 "here, arraySum(arraySlice(weights, 1, place)) AS upto, "
 		 "toUInt64(%" PRIu64 ") %% arraySum(weights) AS slot "
-		 "FROM (SELECT groupArray(n) AS ns, groupArray(w) AS weights "
-		 "FROM (SELECT toUInt32(shard_num) AS n, max(shard_weight) AS w"
-		 " FROM system.clusters WHERE cluster = '%s' GROUP BY n "
-		 "ORDER BY n)) ARRAY JOIN ns AS n, arrayEnumerate(ns) AS place)",
-		 agent, ch->cluster);
-	ret = ask_numbers(ch, sql, found, 2, err);
+		 "FROM (SELECT groupArray(n) AS ns, groupArray(w) AS weights, "
+		 "groupArray(l) AS heres FROM (SELECT toUInt32(shard_num) AS n, "
+		 "max(shard_weight) AS w, max(is_local) AS l FROM "
+		 "system.clusters WHERE cluster = '%s' GROUP BY n ORDER BY n)) "
+		 "ARRAY JOIN ns AS n, heres AS here, "
+		 "arrayEnumerate(ns) AS place)", p->file->head.id.agent,
+		 cluster);
+	ret = ask_numbers(p->ch, sql, found, 3, err);
 	*shard = found[0];
-	*n_shards = found[1];
+	p->n_shards = found[1];
+	p->is_local = found[2] > 0;
 	return ret;
+}
+
+/* " WHERE ...": the rows of the batch in @table, as their order finds them. */
+static void put_where(FILE *out, const struct putting *p,
+		      const struct seam_batch_table *table)
+{
+	const struct seam_batch_head *head = &p->file->head;
+
+	fprintf(out, " WHERE day = toDate(%u)", seam_batch_day(head->from_ns));
+	if (!table->is_replacing && head->service) {
+		fputs(" AND service = ", out);
+		seam_clickhouse_literal(out, head->service);
+		fprintf(out, " AND ts_ns >= %" PRIu64 " AND ts_ns <= %" PRIu64,
+			head->from_ns, head->to_ns);
+	}
+	fprintf(out, " AND agent = %" PRIu64 " AND seq = %" PRIu64,
+		head->id.agent, head->id.seq);
 }
 
 /* Whether the table's rows of the batch are there: on each shard, 0 or 1. */
@@ -138,18 +163,10 @@ static void put_has_rows(FILE *out, const struct putting *p,
 	const struct seam_batch_head *head = &p->file->head;
 
 	fprintf(out, ", sum((toUInt64(%" PRIu64 "), toUInt64(%" PRIu64
-		")) IN (SELECT agent, seq FROM %s.%s WHERE day = toDate(%u)",
-		head->id.agent, head->id.seq, p->ch->database, table->name,
-		seam_batch_day(head->from_ns));
-	/* What the order of rows finds fast. */
-	if (!table->is_replacing && head->service) {
-		fputs(" AND service = ", out);
-		seam_clickhouse_literal(out, head->service);
-		fprintf(out, " AND ts_ns >= %" PRIu64 " AND ts_ns <= %" PRIu64,
-			head->from_ns, head->to_ns);
-	}
-	fprintf(out, " AND agent = %" PRIu64 " AND seq = %" PRIu64 " LIMIT 1))",
-		head->id.agent, head->id.seq);
+		")) IN (SELECT agent, seq FROM %s.%s", head->id.agent,
+		head->id.seq, p->ch->database, table->name);
+	put_where(out, p, table);
+	fputs(" LIMIT 1))", out);
 }
 
 static char *make_check(const struct putting *p, uint64_t shard)
@@ -184,9 +201,8 @@ static char *make_check(const struct putting *p, uint64_t shard)
 /* Fill is_stored.  -EAGAIN where the shard did not answer. */
 static int check_stored(struct putting *p, struct seam_err *err)
 {
-	uint64_t found[2 + SEAM_N_BATCH_TABLES] = { 0 }, shard, n_shards;
-	int ret = find_shard(p->ch, p->file->head.id.agent, &shard, &n_shards,
-			     err);
+	uint64_t found[2 + SEAM_N_BATCH_TABLES] = { 0 }, shard;
+	int ret = find_shard(p, &shard, err);
 	char *sql = ret ? NULL : make_check(p, shard);
 
 	if (ret)
@@ -197,10 +213,11 @@ static int check_stored(struct putting *p, struct seam_err *err)
 	free(sql);
 	if (ret)
 		return ret;
-	if (!found[1] && found[0] < n_shards)
+	if (!found[1] && found[0] < p->n_shards)
 		return seam_err_set(err, -EAGAIN, "shard %" PRIu64 " of the "
 				    "cluster, which has this agent's rows, "
 				    "does not answer", shard);
+	p->has_all_shards = found[0] >= p->n_shards;
 	for (size_t i = 0; i < SEAM_N_BATCH_TABLES; i++)
 		p->is_stored[i] = found[2 + i] > 0;
 	return 0;
@@ -270,26 +287,53 @@ static char *make_structure(const struct seam_batch_table *table)
 	return text;
 }
 
-/* Every column by name: the table may have more. */
-static char *make_insert(const struct seam_clickhouse *ch,
+static void put_columns(FILE *out, const struct seam_batch_table *table)
+{
+	for (size_t i = 0; i < table->n_columns; i++)
+		fprintf(out, "%s%s", i ? ", " : "", table->columns[i].name);
+}
+
+/*
+ * Whether an insert may ask for the rows of the batch, so that a request that
+ * arrives twice before its deadline adds nothing.  A node that asks others sends
+ * the table d to each, so only to few, and all must be up.
+ */
+static bool may_ask(const struct putting *p,
+		    const struct seam_batch_table *table)
+{
+	return !table->is_replacing &&
+	       (p->is_local || (p->n_shards <= FEW_SHARDS &&
+				p->has_all_shards));
+}
+
+/*
+ * Every column by name: the table may have more.  Where the node has the shard,
+ * rows go to its own table, which needs no other node: 18.16 connects to all.
+ */
+static char *make_insert(const struct putting *p,
 			 const struct seam_batch_table *table,
 			 uint64_t deadline)
 {
+	const char *suffix = p->is_local ? "" : "_all";
 	char *sql = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&sql, &size);
 
 	if (!out)
 		return NULL;
-	fprintf(out, "INSERT INTO %s.%s%s (", ch->database, table->name,
-		seam_clickhouse_suffix(ch));
-	for (size_t i = 0; i < table->n_columns; i++)
-		fprintf(out, "%s%s", i ? ", " : "", table->columns[i].name);
+	fprintf(out, "INSERT INTO %s.%s%s (", p->ch->database, table->name,
+		suffix);
+	put_columns(out, table);
 	fputs(") SELECT ", out);
-	for (size_t i = 0; i < table->n_columns; i++)
-		fprintf(out, "%s%s", i ? ", " : "", table->columns[i].name);
+	put_columns(out, table);
 	fprintf(out, " FROM d WHERE throwIf(now() > toDateTime(%" PRIu64
 		")) = 0", deadline);
+	if (may_ask(p, table)) {
+		fprintf(out, " AND (SELECT count() FROM %s.%s%s",
+			p->ch->database, table->name, suffix);
+		put_where(out, p, table);
+		fputs(") = 0", out);
+	}
 	if (fclose(out)) {
 		free(sql);
 		return NULL;
@@ -322,12 +366,11 @@ static int send_table(struct putting *p, enum seam_batch_table_id id,
 			   p->ch->patience;
 	uint64_t deadline = seam_clickhouse_now(p->ch) + seconds;
 	char query_id[80], *structure = make_structure(table);
-	char *sql = make_insert(p->ch, table, deadline);
+	char *sql = make_insert(p, table, deadline);
 	struct seam_clickhouse_call call = {
 		.sql = sql, .structure = structure, .data = block,
 		.query_id = query_id, .timeout_s = (unsigned int)seconds + 5,
-		.settings = *p->ch->cluster ? "&insert_distributed_sync=1" :
-			    NULL,
+		.settings = p->is_local ? NULL : "&insert_distributed_sync=1",
 	};
 	struct seam_clickhouse_reply reply = { 0 };
 	int ret;

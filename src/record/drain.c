@@ -19,6 +19,8 @@ enum {
 	/* Of a ring: below WAKEUP_PART of sources.c, for a wakeup. */
 	FULL_PART = 5,
 	MAX_TID = 1 << 22,	/* Source: PID_MAX_LIMIT, Linux */
+	/* --overwrite: 16,000 samples of samplers, of 500 bytes. */
+	GUEST_BYTES = 8 << 20,
 };
 
 /* ---- the records of several rings in the order of time ---- */
@@ -148,6 +150,8 @@ static int init_stacks(struct seam_session *s, struct seam_err *err)
 
 static int init_history(struct seam_session *s, struct seam_err *err)
 {
+	if (s->options->overwrite && s->drain.superseder)
+		s->drain.guests.max_bytes = GUEST_BYTES;
 	if (!s->options->off_cpu.is_used || !s->options->overwrite)
 		return 0;
 	s->drain.history = &s->history;
@@ -208,6 +212,7 @@ void seam_drain_fini(struct seam_drain *d)
 	free(d->scratch);
 	free(d->switched);
 	seam_index_fini(&d->ids);
+	seam_newest_records_fini(&d->guests);
 	if (d->history)
 		seam_switch_history_fini(d->history);
 	*d = (struct seam_drain) { 0 };
@@ -361,6 +366,34 @@ static bool read_sideband(struct seam_drain *d, const void *bytes,
 	return true;
 }
 
+/*
+ * Whether a sampler has a sample of the same thread and time.  Samples of other
+ * events have no weight in common with the samplers'.  The recorder's stay in
+ * place of those of samplers that were dropped (--overwrite).
+ */
+static bool is_superseded(const struct seam_drain *d,
+			  const struct seam_ring_span *span, size_t pos,
+			  const struct seam_ring_header *header)
+{
+	struct seam_service *by = d->superseder;
+	uint64_t id, time_ns;
+	bool is_one;
+
+	if (!by || header->size < d->time_pos + sizeof(uint64_t))
+		return false;
+	id = u64_at(span, pos + d->id_pos);
+	time_ns = u64_at(span, pos + d->time_pos);
+	/* tid is the upper half */
+	is_one = seam_event_is_cpu_time(&d->sources->events[event_of(d, id)]) &&
+		 time_ns > d->guests_from_ns &&
+		 by->supersedes(by, (uint32_t)(u64_at(span, pos +
+						      d->tid_pos) >> 32),
+				time_ns);
+	seam_sparse_sample(&d->session->sparse, id, is_one);
+	d->file->losses.n[SEAM_COUNT_GUEST_SUPERSEDED] += is_one;
+	return is_one;
+}
+
 bool seam_drain_count(struct seam_drain *d, struct seam_source_ring *ring,
 		      const struct seam_ring_span *span, size_t pos,
 		      const struct seam_ring_header *header)
@@ -370,6 +403,10 @@ bool seam_drain_count(struct seam_drain *d, struct seam_source_ring *ring,
 	bool is_kept = d->history && ring->use == SEAM_RING_OF_SWITCHES;
 	uint64_t position;
 
+	if (header->type == PERF_RECORD_SAMPLE &&
+	    ring->use == SEAM_RING_OF_SAMPLES &&
+	    is_superseded(d, span, pos, header))
+		return false;
 	ring->n_records++;
 	/* what the history has is counted with a copy of it */
 	d->file->n_records += !is_kept;
@@ -426,31 +463,6 @@ bool seam_drain_count(struct seam_drain *d, struct seam_source_ring *ring,
 			     (int64_t)(position - ring->tasks_read) < 0);
 }
 
-/*
- * Whether a sampler has a sample of the same thread and time.  Samples of other
- * events have no weight in common with the samplers'.
- */
-static bool is_superseded(const struct seam_drain *d,
-			  const struct seam_ring_span *span, size_t pos,
-			  const struct seam_ring_header *header)
-{
-	struct seam_service *by = d->superseder;
-	uint64_t id;
-	bool is_one;
-
-	if (!by || header->type != PERF_RECORD_SAMPLE ||
-	    header->size < d->time_pos + sizeof(uint64_t))
-		return false;
-	id = u64_at(span, pos + d->id_pos);
-	/* tid is the upper half */
-	is_one = seam_event_is_cpu_time(&d->sources->events[event_of(d, id)]) &&
-		 by->supersedes(by, (uint32_t)(u64_at(span, pos +
-						      d->tid_pos) >> 32),
-				u64_at(span, pos + d->time_pos));
-	seam_sparse_sample(&d->session->sparse, id, is_one);
-	return is_one;
-}
-
 static size_t add_piece(struct seam_drain *d, size_t n, const uint8_t *data,
 			size_t size)
 {
@@ -499,8 +511,7 @@ static size_t walk(struct seam_drain *d, struct seam_source_ring *ring,
 	size_t pos = 0;
 
 	for (; seam_ring_record(span, pos, &header); pos += header.size) {
-		if ((copies && is_superseded(d, span, pos, &header)) ||
-		    !seam_drain_count(d, ring, span, pos, &header) || !copies)
+		if (!seam_drain_count(d, ring, span, pos, &header) || !copies)
 			continue;
 		if (!SEAM_ARRAY_EXTEND(&d->kept, (const uint8_t *)
 				       seam_ring_bytes(span, pos, header.size,
@@ -536,23 +547,53 @@ static bool is_of_history(const struct seam_drain *d, const uint8_t *record,
 	return false;
 }
 
-/* Move such records to the history.  Returns the bytes of those that stay. */
-static size_t take_history(struct seam_drain *d, uint8_t *records, size_t n)
+/* Records that are kept in place of the file; true: it is one. */
+typedef bool taker(struct seam_drain *d, const uint8_t *record,
+		   const struct seam_ring_header *header);
+
+static bool to_history(struct seam_drain *d, const uint8_t *record,
+		       const struct seam_ring_header *header)
+{
+	bool is_taken = is_of_history(d, record, header);
+
+	if ((is_taken || header->type == PERF_RECORD_EXIT) &&
+	    !seam_switch_history_add(d->history, record))
+		d->file->losses.n[SEAM_COUNT_UNWRITTEN]++;
+	return is_taken;
+}
+
+/* Samples of samplers; names of their functions stay, which later ones need. */
+static bool to_guests(struct seam_drain *d, const uint8_t *record,
+		      const struct seam_ring_header *header)
+{
+	const uint8_t *oldest;
+	uint64_t id, time_ns;
+
+	/* made by the recorder, or checked by a service: long enough */
+	memcpy(&id, record + sizeof(*header), sizeof(id));
+	if (header->type != PERF_RECORD_SAMPLE || id != d->superseder->event_id)
+		return false;
+	if (!seam_newest_records_add(&d->guests, record, header->size))
+		d->file->losses.n[SEAM_COUNT_UNWRITTEN]++;
+	while ((oldest = seam_newest_records_drop(&d->guests))) {
+		memcpy(&time_ns, oldest + d->time_pos, sizeof(time_ns));
+		if (time_ns > d->guests_from_ns)
+			d->guests_from_ns = time_ns;
+	}
+	return true;
+}
+
+/* Move the records that @take takes.  Returns the bytes of those that stay. */
+static size_t move_records(struct seam_drain *d, uint8_t *records, size_t n,
+			   taker *take)
 {
 	struct seam_ring_span span = { .part = { records }, .size = { n } };
 	struct seam_ring_header header;
 	size_t kept = 0;
-	bool is_taken;
 
-	if (!d->history)
-		return n;
 	for (size_t pos = 0; seam_ring_record(&span, pos, &header);
 	     pos += header.size) {
-		is_taken = is_of_history(d, records + pos, &header);
-		if ((is_taken || header.type == PERF_RECORD_EXIT) &&
-		    !seam_switch_history_add(d->history, records + pos))
-			d->file->losses.n[SEAM_COUNT_UNWRITTEN]++;
-		if (is_taken)
+		if (take(d, records + pos, &header))
 			continue;
 		memmove(records + kept, records + pos, header.size);
 		kept += header.size;
@@ -584,7 +625,9 @@ static size_t gather_as_they_are(struct seam_drain *d)
 			n = add_span(d, n, span, good);
 		note_fullest(d, ring, good, &max);
 	}
-	d->kept.n = take_history(d, d->kept.items, d->kept.n);
+	if (d->history)
+		d->kept.n = move_records(d, d->kept.items, d->kept.n,
+					 to_history);
 	return add_piece(d, n, d->kept.items, d->kept.n);
 }
 
@@ -696,9 +739,6 @@ static size_t gather_unwound(struct seam_drain *d)
 	while ((from = merge_next(&d->merge, &pos, &header))) {
 		struct seam_source_ring *ring = live_ring(d, from->id);
 
-		if (ring->use == SEAM_RING_OF_SAMPLES &&
-		    is_superseded(d, &from->span, pos, &header))
-			continue;
 		/* records of AUX rings are written as they are */
 		if (!seam_drain_count(d, ring, &from->span, pos, &header) ||
 		    ring->use == SEAM_RING_OF_AUX)
@@ -722,8 +762,9 @@ static size_t gather_unwound(struct seam_drain *d)
 		n = end_ring(d, n, &d->merge.rings.items[i], &max);
 	d->file->losses.n[SEAM_COUNT_UNWRITTEN] += d->stacks->n_dropped;
 	d->stacks->n_dropped = 0;
-	d->stacks->out.n = take_history(d, d->stacks->out.items,
-					d->stacks->out.n);
+	if (d->history)
+		d->stacks->out.n = move_records(d, d->stacks->out.items,
+						d->stacks->out.n, to_history);
 	return add_piece(d, n, d->stacks->out.items, d->stacks->out.n);
 }
 
@@ -803,8 +844,12 @@ void seam_drain_count_all(struct seam_drain *d, const uint8_t *records,
 /* The records of programs, counted and in one piece. */
 static size_t gather_programs(struct seam_drain *d, size_t n)
 {
-	struct seam_bytes records = seam_services_take(&d->session->services);
+	struct seam_services *services = &d->session->services;
+	struct seam_bytes records = seam_services_take(services);
 
+	if (d->guests.max_bytes)
+		records.size = move_records(d, services->round.bytes.items,
+					    records.size, to_guests);
 	seam_drain_count_all(d, records.data, records.size);
 	return add_piece(d, n, records.data, records.size);
 }

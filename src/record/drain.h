@@ -25,6 +25,7 @@
 
 #include "base/index.h"
 #include "record/perf/data_file.h"
+#include "record/perf/newest_records.h"
 #include "record/services/service.h"
 #include "record/stacks/live_stacks.h"
 
@@ -86,6 +87,9 @@ struct seam_drain {
 	uint64_t n_sideband;		/* records: names, mappings, tasks */
 	/* --off-cpu --overwrite: in place of the file; or NULL */
 	struct seam_switch_history *history;
+	/* --overwrite: samples of samplers, in place of the file */
+	struct seam_newest_records guests;
+	uint64_t guests_from_ns;	/* of the newest dropped; 0: none */
 	/* --wakers: a bit for each thread that had a SWITCH record; or NULL */
 	uint8_t *switched;
 };
@@ -112,7 +116,7 @@ ssize_t seam_drain_round(struct seam_drain *d, struct seam_err *err);
 
 /*
  * Count a record of @ring; also for rings that no round drains.  False: it is
- * not to be written.
+ * not to be written, as a sample that one of a sampler supersedes.
  */
 bool seam_drain_count(struct seam_drain *d, struct seam_source_ring *ring,
 		      const struct seam_ring_span *span, size_t pos,

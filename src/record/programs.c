@@ -40,9 +40,6 @@ struct seam_programs {
 static const char *without_samplers(const struct seam_record_options *o,
 				    uint64_t period_ns, bool has_aux)
 {
-	/* rings that overwrite are not drained: all would be sampled twice */
-	if (o->overwrite)
-		return "with --overwrite";
 	/* a sampler samples its thread on all CPUs */
 	if (o->cpus.n)
 		return "with -C";

@@ -310,8 +310,9 @@ static int begin(struct seam_session *s, struct seam_err *err)
 	s->services.is_unordered = s->options->overwrite;
 	s->new_threads.sources = &s->sources;
 	s->new_threads.file = &recording->data;
-	s->sparse.sources = seam_services_superseder(&s->services) ?
-			    &s->sources : NULL;
+	/* of rings that overwrite no sample shows that a sampler is silent */
+	s->sparse.sources = seam_services_superseder(&s->services) &&
+			    !s->options->overwrite ? &s->sources : NULL;
 	s->sparse.file = &recording->data;
 	recording->data.stacks.dump_bytes = s->copies.bytes;
 	if (r == 0)

@@ -487,16 +487,17 @@ static int put_in_order(struct seam_drain *drain, struct seam_source_ring *ring,
 		return seam_err_no_memory(err);
 	base = out->items + out->n;
 	ring->n_records = ring->n_bytes = ring->n_lost = 0;
-	while (seam_ring_record(span, pos, &header) && header.size <= at) {
-		uint8_t *to = base + (at - header.size);
-		const void *from = seam_ring_bytes(span, pos, header.size, to);
+	for (; seam_ring_record(span, pos, &header) && header.size <= at;
+	     pos += header.size) {
+		const void *from;
 
-		if (from != to)
-			memcpy(to, from, header.size);
-		seam_drain_count(drain, ring, span, pos, &header);
-		ring->n_bytes += header.size;
+		if (!seam_drain_count(drain, ring, span, pos, &header))
+			continue;
 		at -= header.size;
-		pos += header.size;
+		ring->n_bytes += header.size;
+		from = seam_ring_bytes(span, pos, header.size, base + at);
+		if (from != base + at)
+			memcpy(base + at, from, header.size);
 	}
 	memmove(base, base + at, bytes - at);
 	out->n += bytes - at;
@@ -547,6 +548,14 @@ static int append_unwound(struct seam_session *s, struct seam_drain *drain,
 	return r;
 }
 
+/* Records that were kept in place of the file. */
+static int append_counted(struct seam_drain *drain, const uint8_t *records,
+			  size_t n, struct seam_err *err)
+{
+	seam_drain_count_all(drain, records, n);
+	return append(drain->file, records, n, err);
+}
+
 /* The newest switches, and stacks that were read, which are unwound. */
 static int append_history(const struct seam_session *s,
 			  struct seam_drain *drain, struct seam_err *err)
@@ -556,10 +565,9 @@ static int append_history(const struct seam_session *s,
 	int r = seam_switch_history_copy(&s->history, &copy,
 			&file->losses.n[SEAM_COUNT_OFF_CPU_FROM_NS], err);
 
-	if (r == 0) {
-		seam_drain_count_all(drain, copy.records.items, copy.records.n);
-		r = append(file, copy.records.items, copy.records.n, err);
-	}
+	if (r == 0)
+		r = append_counted(drain, copy.records.items, copy.records.n,
+				   err);
 	free(copy.records.items);
 	return r;
 }
@@ -570,6 +578,7 @@ int seam_snapshot_append(struct seam_session *s, struct seam_data_file *file,
 	struct seam_source_ring *rings = s->sources.rings.items;
 	size_t n = s->sources.rings.n;
 	struct seam_ring_snapshot *copies = calloc(n, sizeof(*copies));
+	const struct seam_newest_records *guests = &s->drain.guests;
 	struct seam_drain drain = s->drain;
 	struct records out = { 0 };
 	int r = copies ? 0 : seam_err_no_memory(err);
@@ -594,6 +603,10 @@ int seam_snapshot_append(struct seam_session *s, struct seam_data_file *file,
 				   append(file, out.items, out.n, err);
 	if (r == 0 && drain.history)
 		r = append_history(s, &drain, err);
+	file->losses.n[SEAM_COUNT_GUEST_FROM_NS] = drain.guests_from_ns;
+	if (r == 0 && guests->bytes.n)
+		r = append_counted(&drain, guests->bytes.items + guests->first,
+				   guests->bytes.n - guests->first, err);
 	free(out.items);
 	for (size_t i = 0; copies && i < n; i++)
 		seam_ring_snapshot_fini(&copies[i]);
@@ -669,6 +682,9 @@ int seam_snapshot_make(struct seam_session *s, unsigned int n,
 	/* first: programs that have met a trigger wait for it */
 	if (r == 0)
 		r = seam_services_copy_to(&s->services, &recording.bundle, err);
+	/* samplers' samples of the time since then: the rings have the others */
+	if (r == 0 && s->drain.guests.max_bytes)
+		seam_rounds_drain(s);
 	seam_session_allow(s, COPY_NS);
 	if (r == 0)
 		r = write_data(&recording, s, err);

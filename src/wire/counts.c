@@ -131,6 +131,7 @@ const struct seam_count_row seam_count_rows[SEAM_N_COUNTS] = {
 	NUMBER(GUEST_MERGED, "guest", "merged"),
 	NUMBER(GUEST_ENDED, "guest", "ended"),
 	NUMBER(GUEST_SUPERSEDED, "guest", "superseded"),
+	NUMBER(GUEST_FROM_NS, "guest", "from_ns"),
 
 	NUMBER(OFF_CPU_MIN_NS, "off_cpu", "min_ns"),
 	NUMBER(OFF_CPU_FROM_NS, "off_cpu", "from_ns"),

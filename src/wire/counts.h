@@ -80,6 +80,8 @@ enum seam_count {
 	SEAM_COUNT_GUEST_MERGED,	/* the signal came late */
 	SEAM_COUNT_GUEST_ENDED,		/* left over at the end of a thread */
 	SEAM_COUNT_GUEST_SUPERSEDED,	/* samples of the recorder, dropped */
+	/* --overwrite: from then on no sample of a sampler was dropped; 0: ever */
+	SEAM_COUNT_GUEST_FROM_NS,
 
 	/* Waits (--off-cpu). */
 	SEAM_COUNT_OFF_CPU_MIN_NS,	/* shorter ones are added up */

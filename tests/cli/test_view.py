@@ -178,6 +178,7 @@ def test_a_snapshot_opens_at_its_trigger():
         json.dump(manifest, file)
     page = pages("trigger.seam")[0]
     equal(page.head["meta"]["openAtNs"], 12345678)
+    equal(page.head["meta"]["openForNs"], 11000000)
     marks = [row for row in page.rows("marks", "time", "kind", "thread",
                                       "name") if row[1] == 4]
     equal(marks, [(12345678, 4, 0, page.head["words"].index("<b>f>10ms"))])

@@ -31,12 +31,13 @@ def read_message(connection):
 
 
 class Proxy:
-    """Listens on a port of its own; @faults: [(word of the SQL, fault)]."""
+    """Listens on @listen, or a port of its own, for the server on @port;
+    @faults: [(word of the SQL, fault)]."""
 
-    def __init__(self, port, faults):
+    def __init__(self, port, faults, listen=0):
         self.port, self.faults = port, list(faults)
         self.done, self.threads, self.lock = [], [], threading.Lock()
-        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.listener = socket.create_server(("127.0.0.1", listen))
         self.url = "http://127.0.0.1:%d" % self.listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -70,7 +71,9 @@ class Proxy:
         """The server's answer to @message."""
         with socket.create_connection(("127.0.0.1", self.port)) as server:
             server.settimeout(60)
-            server.sendall(message)
+            # The server would wait for the next request.
+            server.sendall(message.replace(b"\r\n",
+                                           b"\r\nConnection: close\r\n", 1))
             answer = b""
             while True:
                 more = server.recv(65536)

@@ -81,7 +81,7 @@ static int ask(struct seam_fleet_store *store, char **options, int n)
 {
 	const char *labels[SEAM_BATCH_MAX_LABELS];
 	struct seam_fleet_query query = {
-		.labels = labels, .to_ns = UINT64_MAX,
+		.labels = labels, .to_ns = INT64_MAX,
 	};
 	struct seam_native_buffer bytes = { 0 };
 	struct seam_fleet_answer answer;

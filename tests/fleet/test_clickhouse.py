@@ -1,13 +1,19 @@
 # SPDX-License-Identifier: MIT
 """A fleet's store in ClickHouse: two nodes, batches put, queries compared.
 
-What is compared with: the rows that the batches were made of, added up here,
-and the answer of a folder that has the same batches.
+What is compared with: the rows that the batches were made of, added up here;
+the answer of a folder that has the same batches; and the reports of recordings
+that were pushed.
+
+usage: test_clickhouse.py FLEET_STORE SEAM
 """
 import collections
 import fnmatch
+import json
 import os
+import re
 import shutil
+import subprocess
 import sys
 
 import store_lib
@@ -211,6 +217,103 @@ def test_credentials_are_of_a_file_that_only_its_owner_reads():
     assert b"secret" not in done.stderr, done.stderr
 
 
+SEAM = os.path.abspath(sys.argv[2])
+CORPUS = os.environ.get("SEAM_CORPUS", "build/tests/corpus")
+EVER = "2020-01-01..2100-01-01"
+RECORDINGS = ("bundle/lua", "bundle/jit", "bundle/events", "view/requests")
+
+
+def seam(*words, statuses=(0, 3)):
+    """Standard output."""
+    done = subprocess.run([SEAM, *words], capture_output=True, timeout=100,
+                          check=False)
+    assert done.returncode in statuses, f"{words}: {done.stderr.decode()}"
+    return done.stdout.decode()
+
+
+def pushed():
+    """Each recording, its service, and the store that it is in."""
+    for i, name in enumerate(RECORDINGS):
+        yield f"{CORPUS}/{name}.seam", name.split("/")[1], NODES[i % 2].url
+
+
+def test_seam_fleet_init_makes_the_tables_of_all_nodes():
+    words = [word for node in NODES
+             for word in ("--to", f"{node.url}/?database=pushed")]
+    for _ in range(2):
+        seam("fleet", "init", *words, "--cluster", "seam", statuses=(0,))
+    text = subprocess.run([SEAM, "fleet", "init", "--to", "http://u:p@h"],
+                          capture_output=True, check=False)
+    assert text.returncode == 1 and b"--credentials FILE" in text.stderr and \
+        b"u:p" not in text.stderr, text.stderr
+
+
+def by_name(report):
+    """Events in an order that all stores have."""
+    return sorted(report.get("events", []), key=lambda event: event["event"])
+
+
+def test_reports_of_pushed_recordings_are_those_of_the_bundles():
+    for path, service, url in pushed():
+        for _ in range(2):
+            seam("push", "--to", f"{url}/?database=pushed",
+                 "--service", service, "--host", f"host-{service}", path)
+    for path, service, _ in pushed():
+        want = json.loads(seam("report", "--json", path))
+        for node in NODES:
+            got = json.loads(seam(
+                "fleet", "report", "--from", f"{node.url}/?database=pushed",
+                "--since", EVER, "--service", service, "--json"))
+            assert got["samples"] == want["samples"], (service, got["samples"])
+            assert got.get("rows") == want.get("rows"), service
+            assert by_name(got) == by_name(want), service
+
+
+def folded(path, event):
+    return sorted(seam("convert", "--to", "folded", "--event", event, "--weight",
+                       path).splitlines())
+
+
+def test_stacks_of_pushed_recordings_are_those_of_the_bundles():
+    for path, service, _ in pushed():
+        events = re.findall(r'"event":"([^"]+)"',
+                            seam("report", "--json", path).replace(" ", ""))
+        for node in NODES:
+            answer = store(f"{node.url}/?database=pushed", "ask",
+                           f"service={service}", "keep=shpt").stdout
+            with open(f"{store_lib.FOLDER}/answer", "wb") as out:
+                out.write(answer)
+            for event in sorted(set(events)) or ["cpu-clock"]:
+                got, want = folded(out.name, event), folded(path, event)
+                assert got == want, \
+                    (service, event, set(got) ^ set(want))
+
+
+def test_views_of_a_server_are_those_of_a_folder():
+    folder = f"{store_lib.FOLDER}/pushed"
+    for path, service, _ in pushed():
+        seam("push", "--to", folder, "--service", service, "--host",
+             f"host-{service}", path)
+    # Orders of equal rows and of events are a store's own.
+    for words in (["report", "--by", "host,symbol", "--event", "cpu-clock"],
+                  ["calls"],
+                  ["report", "--by", "thread", "--event", "off-cpu"],
+                  ["report", "--json", "--host", "host-[lr]*"],
+                  ["diff", "--service", "lua", "--with-since", EVER,
+                   "--with-service", "jit"],
+                  ["flamegraph", "--service", "requests", "-o", "-"]):
+        texts = {re.sub(r"http://127[^ :]*:[0-9]+[^ :\"]*|" + re.escape(folder),
+                        "STORE", seam("fleet", words[0], "--from", where,
+                                      "--since", EVER, *words[1:], statuses=(0, 3)))
+                 for where in (folder, f"{NODES[0].url}/?database=pushed",
+                               f"{NODES[1].url}/?database=pushed")}
+        if "--json" in words:
+            texts = {json.dumps([report["samples"], by_name(report)])
+                     for report in map(json.loads, texts)}
+        assert len(texts) == 1, f"{words}: " + "\n---\n".join(
+            text[:900] for text in texts)
+
+
 def test_with_one_node_down_the_answer_says_that_it_is_partial():
     NODES[1].kill()
     there = [batch for batch in BATCHES
@@ -219,6 +322,12 @@ def test_with_one_node_down_the_answer_says_that_it_is_partial():
     assert batch_rows.stack_sums([answer]) == batch_rows.stack_sums(there)
     assert numbers[1:] == ("2", "1", f"127.0.0.1:{NODES[1].tcp} (shard 2)"), \
         numbers
+    done = subprocess.run([SEAM, "fleet", "report", "--from", NODES[0].url,
+                           "--since", EVER], capture_output=True,
+                          check=False)
+    assert done.returncode == 3 and \
+        f"1 of 2: 127.0.0.1:{NODES[1].tcp}".encode() in done.stdout, \
+        done.stdout
 
 
 def test_with_one_node_down_agents_of_the_other_go_on():

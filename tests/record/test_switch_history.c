@@ -179,9 +179,9 @@ UNIT_TEST_WITH(memory_is_bounded, set_up, tear_down)
 
 	for (int i = 0; i < 8; i++)
 		time_ns = fill(time_ns);
-	assert_in_range(m.history.records.n - m.history.first, 0,
+	assert_in_range(m.history.records.bytes.n - m.history.records.first, 0,
 			SEAM_SWITCH_HISTORY_BYTES);
-	assert_in_range(m.history.records.n, 0,
+	assert_in_range(m.history.records.bytes.n, 0,
 			2 * SEAM_SWITCH_HISTORY_BYTES + SWITCH_BYTES);
 	copied();
 	/* the oldest record that is left is the one after from_ns */

@@ -272,6 +272,7 @@ function meta(head: Json): Meta {
 		durationNs: figure(m, "durationNs"),
 		utcNs: text(m, "utcNs"),
 		openAtNs: figure(m, "openAtNs"),
+		openForNs: figure(m, "openForNs"),
 		notes: texts(m, "notes"),
 		losses: list(m, "losses").map(loss),
 		coarse: {

@@ -21,6 +21,7 @@ export interface Meta {
 	durationNs: number;
 	utcNs: string;		/* of the start, decimal; "" when not known */
 	openAtNs: number;	/* a trigger's moment; -1: none */
+	openForNs: number;	/* of the call that ended then */
 	notes: string[];	/* for the reader, as below a report */
 	losses: { text: string; records: number }[];
 	/* samples and calls that the file has not, by coarsening; 0: all in */

@@ -172,9 +172,11 @@ static const struct seam_option options[] = {
 	       "Programs that load it otherwise, or that COMMAND starts, need "
 	       "guest. native: no sampler. Lua is sampled at the rate of the "
 	       "first event of CPU time; guest also where there is none, at "
-	       "1 kHz. With AUX data, --overwrite, -C, -i, -p, -t and above "
-	       "10 kHz there are no Lua stacks, nor in a program that runs as "
-	       "another user, in another pid namespace or in valgrind."),
+	       "1 kHz. With AUX data, -C, -i, -p, -t and above 10 kHz there "
+	       "are no Lua stacks, nor in a program that runs as another user, "
+	       "in another pid namespace or in valgrind. With --overwrite and "
+	       "--flight-recorder the newest 8 MiB are kept, about 16,000 "
+	       "samples."),
 	HEADING("Which processes and CPUs"),
 	SEAM_TARGET_OPTIONS(struct record_args, targets, record),
 	OPTION(targets.tids, STRING, 't', "tid", "TID",
@@ -252,7 +254,7 @@ static const struct seam_option options[] = {
 	       .detail = "A flight recorder of function calls, for hours: "
 	       "like --trace, which it implies, but the oldest calls of a "
 	       "thread are overwritten. It also implies --overwrite for the "
-	       "samples. Each trigger (--trigger), SIGUSR2 to the recorder, "
+	       "samples, those of Lua too. Each trigger (--trigger), SIGUSR2 to the recorder, "
 	       "'seam snapshot' and --snapshot-every write the calls and "
 	       "samples to NAME.1.seam, NAME.2.seam and so on, while COMMAND "
 	       "goes on; those of its end, of a crash or of kill -9 are in the "

@@ -102,6 +102,8 @@ static void put_meta(struct page_writer *w)
 		seam_json_string(j, "utcNs", "");
 	seam_json_i64(j, "openAtNs", m->n_triggers ? (int64_t)seam_page_since(
 			p, m->triggers[0].time_ns) : -1);
+	seam_json_u64(j, "openForNs", m->n_triggers ?
+		      m->triggers[0].duration_ns : 0);
 	seam_json_open(j, "notes", '[');
 	for (size_t i = 0; i < p->notes.n; i++)
 		seam_json_string(j, NULL, seam_profile_text(

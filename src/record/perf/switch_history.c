@@ -106,35 +106,21 @@ static void forget(struct seam_switch_history *h, const uint8_t *record)
 		keep_switch(thread, record, header.size);
 }
 
-static void limit(struct seam_switch_history *h)
-{
-	while (h->records.n - h->first > SEAM_SWITCH_HISTORY_BYTES) {
-		const uint8_t *oldest = h->records.items + h->first;
-
-		forget(h, oldest);
-		h->first += header_of(oldest).size;
-	}
-	if (h->first <= SEAM_SWITCH_HISTORY_BYTES)
-		return;
-	h->records.n -= h->first;
-	memmove(h->records.items, h->records.items + h->first, h->records.n);
-	h->first = 0;
-}
-
 bool seam_switch_history_add(struct seam_switch_history *h, const void *record)
 {
 	struct seam_perf_header header = header_of(record);
 	size_t least = header.type == PERF_RECORD_SAMPLE ?
 		       h->time_pos + sizeof(uint64_t) :
 		       sizeof(header) + h->tid_from_end;
+	const uint8_t *oldest;
 
 	/* of the kernel, or our own: none is too short */
 	if (header.size < least || header.size % sizeof(uint64_t))
 		return true;
-	if (!SEAM_ARRAY_EXTEND(&h->records, (const uint8_t *)record,
-			       header.size))
+	if (!seam_newest_records_add(&h->records, record, header.size))
 		return false;
-	limit(h);
+	while ((oldest = seam_newest_records_drop(&h->records)))
+		forget(h, oldest);
 	return true;
 }
 
@@ -173,7 +159,7 @@ static void copy_states(const struct seam_switch_history *h,
 /* Room for the states, and for all records. */
 static size_t copy_bytes(const struct seam_switch_history *h)
 {
-	size_t bytes = h->records.n - h->first;
+	size_t bytes = h->records.bytes.n - h->records.first;
 
 	for (size_t i = 0; i < SEAM_SWITCH_HISTORY_THREADS; i++) {
 		const struct seam_last_switch *thread = &h->threads[i];
@@ -189,14 +175,15 @@ int seam_switch_history_copy(const struct seam_switch_history *h,
 			     struct seam_switch_copy *copy, uint64_t *from_ns,
 			     struct seam_err *err)
 {
-	const uint8_t *all = h->records.items;
+	const uint8_t *all = h->records.bytes.items;
 	struct seam_perf_header header;
 
 	*from_ns = h->forgotten_ns;
 	if (!SEAM_ARRAY_RESERVE(&copy->records, copy_bytes(h)))
 		return seam_err_no_memory(err);
 	copy_states(h, copy);
-	for (size_t at = h->first; at < h->records.n; at += header.size) {
+	for (size_t at = h->records.first; at < h->records.bytes.n;
+	     at += header.size) {
 		header = header_of(all + at);
 		if (header.type != PERF_RECORD_EXIT)
 			(void)SEAM_ARRAY_EXTEND(&copy->records, all + at,
@@ -219,6 +206,7 @@ int seam_switch_history_init(struct seam_switch_history *h,
 	/* the trailer begins with pid, tid and time */
 	h->time_from_end = seam_perf_sample_id_bytes(common) - 8;
 	h->tid_from_end = h->time_from_end + 4;
+	h->records.max_bytes = SEAM_SWITCH_HISTORY_BYTES;
 	h->threads = calloc(SEAM_SWITCH_HISTORY_THREADS, sizeof(*h->threads));
 	return h->threads ? 0 : seam_err_no_memory(err);
 }
@@ -228,6 +216,6 @@ void seam_switch_history_fini(struct seam_switch_history *h)
 	if (h->threads)
 		clear_all(h);
 	free(h->threads);
-	free(h->records.items);
+	seam_newest_records_fini(&h->records);
 	*h = (struct seam_switch_history) { 0 };
 }

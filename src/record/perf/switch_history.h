@@ -23,8 +23,8 @@
  */
 #pragma once
 
-#include "base/array.h"
 #include "base/err.h"
+#include "record/perf/newest_records.h"
 #include "wire/perf/perf_record.h"
 
 enum {
@@ -37,8 +37,7 @@ struct seam_last_switch;
 
 /* Zeroed is valid: not used. */
 struct seam_switch_history {
-	SEAM_ARRAY(uint8_t) records;	/* [first, n) are kept */
-	size_t first;
+	struct seam_newest_records records;
 	struct seam_last_switch *threads;	/* slots, by tid */
 	uint64_t forgotten_ns;	/* of the newest forgotten record; 0: none */
 	/* in a SAMPLE, its header included; before the end of another record */

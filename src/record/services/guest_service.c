@@ -42,10 +42,13 @@ struct guest_fields {
 
 /* ---- streams ---- */
 
-/* Forget those that have ended, when they are the most. */
+/*
+ * Forget the older half of those that have ended, when they are the most.  Rings
+ * that overwrite may have samples of the others.
+ */
 static void tidy(struct seam_guest_service *g)
 {
-	size_t n = 0;
+	size_t n = 0, n_left_out = 0;
 
 	if (g->n_ended < MAX_THREADS || g->n_ended * 2 < g->streams.n)
 		return;
@@ -53,8 +56,9 @@ static void tidy(struct seam_guest_service *g)
 	for (size_t i = 0; i < g->streams.n; i++) {
 		struct seam_guest_stream *s = g->streams.items[i];
 
-		if (s->has_ended) {
+		if (s->has_ended && n_left_out < g->n_ended / 2) {
 			free(s);
+			n_left_out++;
 			continue;
 		}
 		/* without memory it supersedes nothing */
@@ -63,7 +67,7 @@ static void tidy(struct seam_guest_service *g)
 		g->streams.items[n++] = s;
 	}
 	g->streams.n = n;
-	g->n_ended = 0;
+	g->n_ended -= n_left_out;
 }
 
 static struct seam_guest_stream *add(struct seam_guest_service *g,
@@ -155,7 +159,6 @@ static bool supersedes(struct seam_service *service, uint32_t tid,
 				     g->streams.items[k]->tid == tid &&
 				     covers(g, g->streams.items[k], time_ns));
 
-	g->counts.n[SEAM_COUNT_GUEST_SUPERSEDED] += i != SEAM_NONE;
 	return i != SEAM_NONE;
 }
 

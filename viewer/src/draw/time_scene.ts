@@ -57,11 +57,15 @@ export function clampRange(profile: Profile, range: Range): Range {
 	return { from, to: from + size };
 }
 
-const OPEN_AT_SPAN = 100e6;	/* ns around a trigger's moment */
+const OPEN_AT_ROOM = 50e6;	/* ns before and after a trigger's moment */
 
-/* What to show at first: the selection, a trigger's moment, or all. */
+/*
+ * What to show at first: the selection, a trigger's moment with the call that
+ * ended then, or all.
+ */
 export function firstRange(profile: Profile, selection: Selection): Range {
-	const whole = durationOf(profile), { openAtNs } = profile.meta;
+	const whole = durationOf(profile);
+	const { openAtNs, openForNs } = profile.meta;
 	const to = Math.min(selection.to, whole);
 
 	if (selection.from > 0 || selection.to < whole) {
@@ -71,8 +75,10 @@ export function firstRange(profile: Profile, selection: Selection): Range {
 					     to: to + room });
 	}
 	return openAtNs < 0 ? { from: 0, to: whole } :
-	       clampRange(profile, { from: openAtNs - OPEN_AT_SPAN / 2,
-				     to: openAtNs + OPEN_AT_SPAN / 2 });
+	       clampRange(profile, {
+			from: openAtNs - Math.max(OPEN_AT_ROOM, 1.2 * openForNs),
+			to: openAtNs + OPEN_AT_ROOM,
+	       });
 }
 
 export function zoomRange(profile: Profile, range: Range, at: number,

@@ -318,6 +318,9 @@ test("the time line opens at a trigger's moment, or at the selection", () => {
 	assert.deepEqual(firstRange(profile, ALL), { from: 0, to: 10e9 });
 	profile.meta.openAtNs = 4e9;
 	assert.deepEqual(firstRange(profile, ALL), { from: 3.95e9, to: 4.05e9 });
+	profile.meta.openForNs = 0.5e9;
+	assert.deepEqual(firstRange(profile, ALL), { from: 3.4e9, to: 4.05e9 });
+	profile.meta.openForNs = 0.02e9;
 	assert.deepEqual(firstRange(profile, { ...ALL, from: 1e9, to: 2e9 }),
 			 { from: 0.85e9, to: 2.15e9 });
 	profile.meta.openAtNs = 10e9;

@@ -134,7 +134,7 @@ export function smallProfile(small: Small): Profile {
 		meta: {
 			version: 1, title: "small", file: "small.seam",
 			startNs: "0", durationNs: small.durationNs ?? 1000,
-			utcNs: "", openAtNs: -1, notes: [], losses: [],
+			utcNs: "", openAtNs: -1, openForNs: 0, notes: [], losses: [],
 			coarse: { samples: 0, calls: 0, shortestCallNs: 0 },
 			clockSkewNs: -1, hostName: "", cpus: 2,
 		},

@@ -357,7 +357,7 @@ export function synthetic(sizes: Sizes): Profile {
 		meta: {
 			version: 1, title: "shopd --listen 8080", utcNs: "",
 			file: "shop.seam", startNs: "0", notes: [], losses: [],
-			durationNs: sizes.durationNs, openAtNs: -1,
+			durationNs: sizes.durationNs, openAtNs: -1, openForNs: 0,
 			coarse: { samples: 0, calls: 0, shortestCallNs: 0 },
 			clockSkewNs: -1, hostName: "shop-1", cpus: sizes.cpus,
 		},
