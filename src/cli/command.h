@@ -100,6 +100,7 @@ extern const struct seam_command seam_record_command;
 extern const struct seam_command seam_snapshot_command;
 extern const struct seam_command seam_stat_command;
 extern const struct seam_command seam_top_command;
+extern const struct seam_command seam_agent_command;
 extern const struct seam_command seam_report_command;
 extern const struct seam_command seam_flamegraph_command;
 extern const struct seam_command seam_view_command;

@@ -31,6 +31,7 @@ const struct seam_command *const seam_commands[] = {
 	&seam_snapshot_command,
 	&seam_stat_command,
 	&seam_top_command,
+	&seam_agent_command,
 	&seam_report_command,
 	&seam_view_command,
 	&seam_calls_command,

@@ -27,7 +27,7 @@ struct sender {
 	struct seam_sink sink;
 	const struct seam_sources *sources;
 	int fd;
-	uint64_t interval_ns;
+	struct seam_stream_ticks ticks;
 	SEAM_ARRAY(uint8_t) out;	/* not sent yet */
 	size_t sent;			/* bytes of out that were */
 	uint64_t n_dropped;
@@ -92,6 +92,17 @@ static void put_id(struct sender *s, uint64_t id, uint32_t event)
 	put(s, SEAM_STREAM_ID, &message, sizeof(message));
 }
 
+static uint64_t first_tick(const struct seam_stream_ticks *ticks,
+			   uint64_t now_ns)
+{
+	uint64_t phase_ns = ticks->phase_ns % ticks->interval_ns;
+
+	if (!ticks->phase_ns)
+		return now_ns + ticks->interval_ns;
+	return now_ns + ticks->interval_ns -
+	       (now_ns + ticks->interval_ns - phase_ns) % ticks->interval_ns;
+}
+
 static int begin(struct seam_sink *sink, const struct seam_sources *sources,
 		 pid_t command, struct seam_err *err)
 {
@@ -115,7 +126,7 @@ static int begin(struct seam_sink *sink, const struct seam_sources *sources,
 	for (size_t i = 0; i < sources->n_events; i++)
 		if (sources->events[i].origin == SEAM_EVENT_OF_PROGRAM)
 			put_id(s, sources->events[i].program_id, (uint32_t)i);
-	sink->due_ns = seam_clock_ns() + s->interval_ns;
+	sink->due_ns = first_tick(&s->ticks, seam_clock_ns());
 	return s->is_broken ? seam_err_no_memory(err) : 0;
 }
 
@@ -159,18 +170,32 @@ static void put_tick(struct sender *s)
 	put(s, SEAM_STREAM_TICK, &tick, sizeof(tick));
 }
 
+/* The newest frequency; the end of the control is that of the reader. */
+static void take_frequency(struct sender *s)
+{
+	uint64_t hz = UINT64_MAX;
+	ssize_t n;
+
+	while ((n = read(s->sink.fd, &hz, sizeof(hz))) > 0)
+		;
+	s->is_broken |= n == 0;
+	if (hz != UINT64_MAX)
+		seam_sources_set_frequency(s->sources, hz);
+}
+
 static bool after_round(struct seam_sink *sink, uint64_t until_ns, bool at_end)
 {
 	struct sender *s = (struct sender *)sink;
 	uint64_t now_ns = seam_clock_ns();
 
 	(void)until_ns;
+	take_frequency(s);
 	if (now_ns >= sink->due_ns || at_end) {
 		put_tick(s);
 		s->is_due = true;
 		/* seconds that were missed are not made up for */
 		while (sink->due_ns <= now_ns)
-			sink->due_ns += s->interval_ns;
+			sink->due_ns += s->ticks.interval_ns;
 	}
 	flush(s);
 	return !s->is_broken;
@@ -188,13 +213,13 @@ static void hide_terminal(void)
 
 /* Does not return. */
 static void send_recording(const struct seam_record_options *options, int fd,
-			   uint64_t interval_ns)
+			   const struct seam_stream_ticks *ticks, int control)
 {
 	struct seam_record_options what = *options;
 	struct sender s = {
-		.sink = { .fd = -1, .begin = begin, .take = take,
+		.sink = { .fd = control, .begin = begin, .take = take,
 			  .after_round = after_round, .due_ns = UINT64_MAX },
-		.fd = fd, .interval_ns = interval_ns,
+		.fd = fd, .ticks = *ticks,
 	};
 	struct seam_record_result result;
 	struct seam_stream_end end = { .r = 0 };
@@ -202,6 +227,7 @@ static void send_recording(const struct seam_record_options *options, int fd,
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	fcntl(fd, F_SETPIPE_SZ, PIPE_BYTES);
 	fcntl(fd, F_SETFL, O_NONBLOCK);
+	fcntl(control, F_SETFL, O_NONBLOCK);
 	what.sink = &s.sink;
 	what.layers = SEAM_LAYERS_NATIVE;
 	what.note = note;
@@ -221,28 +247,43 @@ static void send_recording(const struct seam_record_options *options, int fd,
 
 int seam_stream_start(struct seam_record_stream *stream,
 		      const struct seam_record_options *options,
-		      uint64_t interval_ns, bool hides_output,
+		      const struct seam_stream_ticks *ticks, bool hides_output,
 		      struct seam_err *err)
 {
-	int fds[2];
+	int fds[2], controls[2];
 
-	*stream = (struct seam_record_stream) { .fd = -1 };
+	*stream = (struct seam_record_stream) { .fd = -1, .control = -1 };
 	if (pipe2(fds, O_CLOEXEC) < 0)
 		return seam_err_errno(err, "cannot make a pipe");
+	if (pipe2(controls, O_CLOEXEC) < 0) {
+		close(fds[0]);
+		close(fds[1]);
+		return seam_err_errno(err, "cannot make a pipe");
+	}
 	stream->pid = fork();
 	if (stream->pid == 0) {
 		close(fds[0]);
+		close(controls[1]);
 		if (hides_output)
 			hide_terminal();
-		send_recording(options, fds[1], interval_ns);
+		send_recording(options, fds[1], ticks, controls[0]);
 	}
 	close(fds[1]);
+	close(controls[0]);
 	stream->fd = fds[0];
+	stream->control = controls[1];
 	if (stream->pid < 0) {
 		stream->pid = 0;
 		return seam_err_errno(err, "cannot fork");
 	}
 	return 0;
+}
+
+void seam_stream_set_frequency(struct seam_record_stream *stream, uint64_t hz)
+{
+	/* a pipe takes so few bytes whole */
+	if (write(stream->control, &hz, sizeof(hz)) < 0)
+		return;
 }
 
 bool seam_stream_read(struct seam_record_stream *stream)
@@ -283,9 +324,10 @@ bool seam_stream_next(struct seam_record_stream *stream,
 void seam_stream_close(struct seam_record_stream *stream)
 {
 	if (stream->pid > 0) {
+		seam_file_close_fd(stream->control);
 		seam_file_close_fd(stream->fd);
 		waitpid(stream->pid, NULL, 0);
 	}
 	free(stream->bytes.items);
-	*stream = (struct seam_record_stream) { .fd = -1 };
+	*stream = (struct seam_record_stream) { .fd = -1, .control = -1 };
 }

@@ -63,18 +63,27 @@ struct seam_stream_end {
 struct seam_record_stream {
 	pid_t pid;		/* of the recorder; 0: it has been waited for */
 	int fd;			/* of the messages */
+	int control;		/* frequencies for the recorder */
 	SEAM_ARRAY(uint8_t) bytes;	/* read, and not yet taken */
 	size_t taken;
 };
 
+/* When ticks come. */
+struct seam_stream_ticks {
+	uint64_t interval_ns;
+	/* of CLOCK_MONOTONIC: at multiples of the interval after this time; 0:
+	 * after the recording began */
+	uint64_t phase_ns;
+};
+
 /*
- * Start the recorder: a recording by @options, with a tick every @interval_ns.
+ * Start the recorder: a recording by @options, with ticks.
  * With @hides_output, what the command prints on a terminal is discarded, and
  * it reads nothing from it.  0 or -errno.
  */
 int seam_stream_start(struct seam_record_stream *stream,
 		      const struct seam_record_options *options,
-		      uint64_t interval_ns, bool hides_output,
+		      const struct seam_stream_ticks *ticks, bool hides_output,
 		      struct seam_err *err);
 
 /*
@@ -87,6 +96,9 @@ bool seam_stream_read(struct seam_record_stream *stream);
 bool seam_stream_next(struct seam_record_stream *stream,
 		      struct seam_stream_header *header,
 		      struct seam_bytes *body);
+
+/* The recorder samples @hz times a second from now on; 0: not until then. */
+void seam_stream_set_frequency(struct seam_record_stream *stream, uint64_t hz);
 
 /* Wait for the end of the recorder.  Valid on a zeroed stream. */
 void seam_stream_close(struct seam_record_stream *stream);

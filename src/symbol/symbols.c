@@ -41,6 +41,7 @@ struct file_reader {
 	const struct seam_symbols_options *options;
 	struct seam_sandbox sandbox;
 	unsigned int n_processes;	/* started so far */
+	unsigned int n_rested;		/* of these, ended on request */
 };
 
 /* The result for one offset. */
@@ -93,7 +94,7 @@ static int start(struct file_reader *reader, struct seam_err *err)
 {
 	if (reader->sandbox.pid)
 		return 0;
-	if (reader->n_processes == MAX_PROCESSES)
+	if (reader->n_processes - reader->n_rested == MAX_PROCESSES)
 		return seam_err_set(err, -EIO, "cannot start its reader: %d "
 				    "others died of files", MAX_PROCESSES);
 	reader->n_processes++;
@@ -257,6 +258,16 @@ static int reach(struct file_reader *reader, struct module *module,
 		return fail(reader, module, -EBADMSG, err);
 	module->process = reader->n_processes;
 	return 0;
+}
+
+void seam_symbols_rest(struct seam_symbols *symbols)
+{
+	struct file_reader *reader = &symbols->reader;
+
+	if (!reader->sandbox.pid)
+		return;
+	seam_sandbox_end(&reader->sandbox, NULL, 0);
+	reader->n_rested++;
 }
 
 /* Whether there is a process that has read @module, and it has code. */

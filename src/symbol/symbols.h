@@ -29,6 +29,12 @@ seam_symbols_new(const struct seam_symbols_options *options);
 void seam_symbols_free(struct seam_symbols *symbols);
 
 /*
+ * End the process that reads files, with the tables of all files.  The next
+ * look-up starts another, which reads the file again.
+ */
+void seam_symbols_rest(struct seam_symbols *symbols);
+
+/*
  * The number of a module, the same for equal path, build id and inode; of
  * several mapped_ns the earliest counts.  Everything pointed to is copied.
  * SEAM_NONE when memory ran out.

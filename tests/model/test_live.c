@@ -376,6 +376,99 @@ UNIT_TEST_WITH(a_wait_has_the_stack_of_its_time, set_up, tear_down)
 	assert_int_equal(n, SEAM_ARRAY_SIZE(leaves));
 }
 
+UNIT_TEST_WITH(a_short_wait_is_none_and_a_long_one_counts_whole, set_up,
+	       tear_down)
+{
+	const struct seam_live_event event = { "seam:switches", attr };
+	const uint16_t out = PERF_RECORD_MISC_SWITCH_OUT;
+
+	assert_int_equal(seam_live_add_event(live, &event), 0);
+	seam_live_set_min_wait(live, 50);
+	switched(8, 0, 100);
+	switched(8, out, 130);
+	switched(8, 0, 179);
+	switched(8, out, 180);
+	assert_int_equal(seam_live_step(live, 200), 0);
+	/* one of 49, and one that goes on with 20 */
+	assert_int_equal(waited(1), 0);
+	assert_int_equal(seam_live_step(live, 240), 0);
+	assert_int_equal(waited(1), 60);
+	switched(8, 0, 250);
+	assert_int_equal(seam_live_step(live, 300), 0);
+	assert_int_equal(waited(1), 10);
+}
+
+static void renew(void)
+{
+	const struct seam_symbols_options options = { .no_lines = true };
+	const struct seam_kernel kernel = { .boot_id = "none" };
+	struct seam_live *next = seam_live_renewed(live, &options, &kernel);
+
+	assert_non_null(next);
+	seam_live_free(live);
+	live = next;
+}
+
+UNIT_TEST_WITH(a_renewed_profile_goes_on_with_what_runs_and_no_more, set_up,
+	       tear_down)
+{
+	const struct seam_live_event event = { "seam:switches", attr };
+	const struct seam_profile *p;
+
+	assert_int_equal(seam_live_add_event(live, &event), 0);
+	assert_int_equal(seam_live_exclude(live, 12), 0);
+	executed(10, "one", 100);
+	mapped(10, 0x5000, 0x3000, "/none/first", 110);
+	mapped(10, 0x6000, 0x1000, "/none/second", 120);
+	of_task(PERF_RECORD_FORK, 11, 10, 130);
+	executed(13, "gone", 140);
+	of_task(PERF_RECORD_EXIT, 13, 1, 150);
+	sampled(10, 0x5100, 160);
+	sampled(12, 0x5100, 160);
+	switched(10, PERF_RECORD_MISC_SWITCH_OUT, 170);
+	assert_int_equal(seam_live_step(live, 200), 0);
+	assert_int_equal(waited(1), 30);
+	renew();
+	p = seam_live_profile(live);
+	/* "[other]", 10, 11, 12 */
+	assert_int_equal(p->processes.n, 4);
+	assert_int_equal(p->samples.n, 0);
+	/* maps, also what is left of them; a wait that goes on */
+	sampled(10, 0x5100, 210);
+	sampled(11, 0x6100, 220);
+	sampled(10, 0x7100, 230);
+	sampled(12, 0x5100, 240);
+	assert_int_equal(seam_live_step(live, 300), 0);
+	assert_string_equal(leaf(0), "[first+0x100]");
+	assert_string_equal(leaf(1), "[second+0x100]");
+	assert_string_equal(leaf(2), "[first+0x2100]");
+	assert_string_equal(seam_profile_text(p, p->threads.items[
+			p->samples.thread[1]].name), "one");
+	assert_int_equal(waited(0), 3000);
+	assert_int_equal(waited(1), 100);
+	/* threads end as before */
+	of_task(PERF_RECORD_EXIT, 10, 1, 310);
+	executed(10, "two", 320);
+	sampled(10, 0x5100, 330);
+	assert_int_equal(seam_live_step(live, 400), 0);
+	assert_string_equal(leaf(0), "[unknown]");
+}
+
+UNIT_TEST_WITH(forgotten_files_and_no_sum_change_no_step, set_up, tear_down)
+{
+	seam_live_without_sum(live);
+	executed(10, "one", 100);
+	mapped(10, 0x5000, 0x1000, "/none/first", 110);
+	for (uint64_t i = 0; i < 20; i++) {
+		sampled(10, 0x5000 + i, 200 + i);
+		assert_int_equal(step(), 1);
+		seam_live_forget_files(live);
+	}
+	assert_string_equal(leaf(0), "[first+0x13]");
+	seam_live_select(live, true);
+	assert_int_equal(seam_live_profile(live)->samples.n, 0);
+}
+
 UNIT_TEST_WITH(damaged_records_are_counted, set_up, tear_down)
 {
 	struct {

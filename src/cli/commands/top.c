@@ -9,15 +9,11 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "cli/live_stream.h"
 #include "cli/recorded.h"
-#include "model/live/live.h"
-#include "record/proc/procfs.h"
-#include "record/proc/target_file.h"
-#include "record/stream.h"
 #include "report/rows.h"
 #include "report/view.h"
 #include "screen/browser.h"
-#include "symbol/kernel/kernel.h"
 #include "wire/perf/wait_events.h"
 
 #include <errno.h>
@@ -30,7 +26,6 @@
 enum {
 	DEFAULT_ROWS = 20,
 	MIN_SAMPLES = 30,	/* of fewer, a share means nothing */
-	MAX_OWN = 64,		/* processes of ours */
 	MAX_NOTES = 16,
 };
 
@@ -104,14 +99,11 @@ struct interval {
 struct live_top {
 	const struct top_args *args;
 	const char *title;
-	struct seam_record_stream stream;
-	struct seam_live *live;
+	struct seam_live_stream from;
 	struct seam_browser *browser;	/* NULL: no screen, or closed */
 	bool has_screen;
 	uint32_t by;
 	uint64_t interval_ns;
-	int own[MAX_OWN];		/* processes */
-	size_t n_own;
 	uint64_t last_ns, last_cpu_ns, last_view_ns;
 	struct seam_stream_tick last;
 	struct interval now, all;
@@ -130,71 +122,6 @@ static void end_soon(int signal)
 	must_end = 1;
 }
 
-/* ---- what seam itself uses ---- */
-
-/* Our children: the recorder, and processes that read files. */
-static void find_own(struct live_top *t)
-{
-	char path[64], text[1024];
-	const char *at = text, *end;
-	uint64_t pid;
-
-	snprintf(path, sizeof(path), "/proc/self/task/%d/children", getpid());
-	seam_procfs_text(path, text, sizeof(text));
-	end = text + strlen(text);
-	for (t->n_own = 0; t->n_own < MAX_OWN; at++) {
-		at = seam_text_number(at, end, 10, &pid);
-		if (!at)
-			return;
-		t->own[t->n_own++] = (int)pid;
-	}
-}
-
-/*
- * CPU time of this process and of those that read files for names, so far; with
- * @has_recorder of the recorder too.
- */
-static uint64_t own_cpu_ns(const struct live_top *t, bool has_recorder)
-{
-	uint64_t sum = seam_clock_now(CLOCK_PROCESS_CPUTIME_ID), one;
-	char path[64], text[128];
-
-	for (size_t i = 0; i < t->n_own; i++) {
-		if (!has_recorder && t->own[i] == t->stream.pid)
-			continue;
-		snprintf(path, sizeof(path), "/proc/%d/schedstat", t->own[i]);
-		seam_procfs_text(path, text, sizeof(text));
-		if (seam_text_number(text, text + strlen(text), 10, &one))
-			sum += one;
-	}
-	return sum;
-}
-
-/* ---- names of JIT code ---- */
-
-/*
- * Whose files are read while the screen is shown: those of our own user, also
- * of the one that ran sudo.  Those of others may be on a file system that never
- * answers; 'seam record' reads them in a helper.
- */
-static bool owner_of(int32_t pid, struct seam_jit_owner *owner)
-{
-	const char *sudo = geteuid() == 0 ? getenv("SUDO_UID") : NULL;
-	struct seam_target target;
-	bool is_ours = seam_targets_is_of_user(pid, geteuid()) ||
-		       (sudo && seam_targets_is_of_user(pid,
-					(uid_t)strtoul(sudo, NULL, 10)));
-
-	if (!is_ours || seam_target_open(&target, pid, NULL) < 0)
-		return false;
-	*owner = (struct seam_jit_owner) {
-		.pid = pid, .inner_pid = target.inner_pid,
-		.uid = target.uid, .start_ns = target.start_ns,
-	};
-	seam_target_close(&target);
-	return true;
-}
-
 /* ---- one table ---- */
 
 /* The rows of an interval; and, with --off-cpu, those of waits. */
@@ -207,7 +134,7 @@ struct top_table {
 /* The selection of everything; 0 or -ENOMEM. */
 static int make_table(const struct live_top *t, struct top_table *table)
 {
-	const struct seam_profile *p = seam_live_profile(t->live);
+	const struct seam_profile *p = seam_live_profile(t->from.live);
 	struct seam_selection selection;
 	int r;
 
@@ -255,7 +182,7 @@ static const struct seam_thread_time *time_of(const struct top_table *table,
 
 static bool is_of_time(const struct live_top *t)
 {
-	const struct seam_profile *p = seam_live_profile(t->live);
+	const struct seam_profile *p = seam_live_profile(t->from.live);
 
 	return p->events.n && p->events.items[0].unit == SEAM_UNIT_NS;
 }
@@ -385,7 +312,7 @@ static void json_rows(const struct live_top *t, struct seam_json *j)
 
 static void print_json(const struct live_top *t, const struct interval *of)
 {
-	const struct seam_profile *p = seam_live_profile(t->live);
+	const struct seam_profile *p = seam_live_profile(t->from.live);
 	struct seam_json j = seam_json_make(stdout, false);
 
 	seam_json_open(&j, NULL, '{');
@@ -397,7 +324,7 @@ static void print_json(const struct live_top *t, const struct interval *of)
 	seam_json_u64(&j, "samples", of->n_samples);
 	seam_json_u64(&j, "weight", of->weight);
 	seam_json_u64(&j, "lost", of->n_lost);
-	seam_json_u64(&j, "other_samples", seam_live_n_other(t->live));
+	seam_json_u64(&j, "other_samples", seam_live_n_other(t->from.live));
 	seam_json_double(&j, "seam_cpus", of->own_cpus);
 	seam_json_double(&j, "view_cpus", of->view_cpus);
 	json_rows(t, &j);
@@ -407,21 +334,12 @@ static void print_json(const struct live_top *t, const struct interval *of)
 
 /* ---- messages of the recorder ---- */
 
-static int take_event(struct live_top *t, const struct seam_stream_event *from)
-{
-	const struct seam_live_event event = {
-		.name = from->name, .attr = seam_perf_attr_of(&from->attr),
-	};
-
-	return seam_live_add_event(t->live, &event);
-}
-
 /* Samples and weight of the first event, in the last interval. */
 static void count_samples(struct live_top *t)
 {
-	const struct seam_samples *s = &seam_live_profile(t->live)->samples;
+	const struct seam_samples *s = &seam_live_profile(t->from.live)->samples;
 
-	seam_live_select(t->live, false);
+	seam_live_select(t->from.live, false);
 	t->now.n_samples = t->now.weight = 0;
 	for (size_t i = 0; i < s->n; i++) {
 		if (s->event[i] != 0)
@@ -431,21 +349,28 @@ static void count_samples(struct live_top *t)
 	}
 }
 
+/* What a process that has ended had used is missing in @now_ns. */
+static uint64_t grown_ns(uint64_t now_ns, uint64_t last_ns)
+{
+	return now_ns > last_ns ? now_ns - last_ns : 0;
+}
+
 static void measure(struct live_top *t, const struct seam_stream_tick *tick)
 {
-	uint64_t cpu_ns = own_cpu_ns(t, true), view_ns = own_cpu_ns(t, false);
+	uint64_t cpu_ns = seam_own_cpu_ns(getpid());
+	uint64_t view_ns = cpu_ns - seam_own_cpu_ns(t->from.stream.pid);
 	uint64_t n_lost = tick->n_lost + tick->n_dropped +
-			  seam_live_n_damaged(t->live);
+			  seam_live_n_damaged(t->from.live);
 
 	count_samples(t);
 	t->now.ns = tick->ns - t->last_ns;
 	t->now.n_lost = n_lost - t->all.n_lost;
-	t->now.own_cpus = t->now.ns ? (double)(cpu_ns - t->last_cpu_ns) /
+	t->now.own_cpus = t->now.ns ? (double)grown_ns(cpu_ns, t->last_cpu_ns) /
 				      (double)t->now.ns : 0;
-	t->now.view_cpus = t->now.ns ? (double)(view_ns - t->last_view_ns) /
+	t->now.view_cpus = t->now.ns ? (double)grown_ns(view_ns, t->last_view_ns) /
 				       (double)t->now.ns : 0;
 	t->all.own_cpus = (t->all.own_cpus * (double)t->all.ns +
-			   (double)(cpu_ns - t->last_cpu_ns)) /
+			   (double)grown_ns(cpu_ns, t->last_cpu_ns)) /
 			  (double)(t->all.ns + t->now.ns + 1);
 	t->all.ns += t->now.ns;
 	t->all.n_samples += t->now.n_samples;
@@ -463,15 +388,15 @@ static void show(struct live_top *t)
 	bool all = seam_browser_shows_all(t->browser);
 	char text[256];
 
-	seam_live_select(t->live, all);
+	seam_live_select(t->from.live, all);
 	describe(t, all ? &t->all : &t->now, text, sizeof(text));
-	seam_browser_show(t->browser, seam_live_profile(t->live), text,
+	seam_browser_show(t->browser, seam_live_profile(t->from.live), text,
 			  (all ? t->all.n_lost : t->now.n_lost) > 0);
 }
 
 static int take_tick(struct live_top *t, const struct seam_stream_tick *tick)
 {
-	int r = seam_live_step(t->live, tick->ns);
+	int r = seam_live_step(t->from.live, tick->ns);
 
 	if (r < 0)
 		return r;
@@ -505,21 +430,9 @@ static int take_message(struct live_top *t,
 			const struct seam_stream_header *header,
 			struct seam_bytes body)
 {
-	struct seam_stream_event event;
 	struct seam_stream_tick tick;
-	struct seam_stream_id id;
 
 	switch (header->kind) {
-	case SEAM_STREAM_EVENT:
-		memcpy(&event, body.data, sizeof(event));
-		/* the last one, and without samples */
-		return event.is_sideband ? 0 : take_event(t, &event);
-	case SEAM_STREAM_ID:
-		memcpy(&id, body.data, sizeof(id));
-		return seam_live_add_id(t->live, id.id, id.event);
-	case SEAM_STREAM_RECORDS:
-		return t->is_asked && t->args->once ? 0 :
-		       seam_live_take(t->live, body);
 	case SEAM_STREAM_TICK:
 		memcpy(&tick, body.data, sizeof(tick));
 		return t->is_asked && t->args->once ? 0 : take_tick(t, &tick);
@@ -531,7 +444,8 @@ static int take_message(struct live_top *t,
 		t->has_end = true;
 		return 0;
 	}
-	return 0;
+	return t->is_asked && t->args->once ? 0 :
+	       seam_live_stream_take(&t->from, header, body);
 }
 
 /* ---- the loop ---- */
@@ -543,7 +457,7 @@ static void ask_to_end(struct live_top *t)
 		seam_browser_close(t->browser);
 		t->browser = NULL;
 	}
-	kill(t->stream.pid, SIGTERM);
+	kill(t->from.stream.pid, SIGTERM);
 }
 
 static int run(struct live_top *t)
@@ -555,7 +469,7 @@ static int run(struct live_top *t)
 
 	while (r == 0 && goes_on && !t->has_end) {
 		struct pollfd fds[] = {
-			{ t->stream.fd, POLLIN, 0 },
+			{ t->from.stream.fd, POLLIN, 0 },
 			{ t->browser ? STDIN_FILENO : -1, POLLIN, 0 },
 		};
 
@@ -567,8 +481,8 @@ static int run(struct live_top *t)
 		else if (t->browser && seam_browser_wants(t->browser))
 			show(t);
 		if (fds[0].revents)
-			goes_on = seam_stream_read(&t->stream);
-		while (r == 0 && seam_stream_next(&t->stream, &header, &body))
+			goes_on = seam_stream_read(&t->from.stream);
+		while (r == 0 && seam_stream_next(&t->from.stream, &header, &body))
 			r = take_message(t, &header, body);
 		t->is_asked |= must_end != 0;
 		if (t->is_asked && !was_asked)
@@ -672,33 +586,23 @@ static int start(struct live_top *t, const struct top_args *args,
 	const struct seam_symbols_options symbols = {
 		.no_lines = !args->has_inlines,
 	};
-	struct seam_kernel_identity kernel;
 	char title[512];
-	int r;
+	int r = seam_live_stream_open(&t->from, &symbols, err);
 
-	seam_kernel_identify(&kernel, NULL);
-	t->live = seam_live_new(&symbols, &(struct seam_kernel) {
-		.boot_id = kernel.boot_id, .build_id = kernel.build_id,
-		.build_id_size = kernel.build_id_size,
-		.text_addr = kernel.text_addr,
-	});
-	if (!t->live)
-		return seam_err_no_memory(err);
+	if (r < 0)
+		return r;
 	make_title(args, title, sizeof(title));
 	r = open_screen(t, title, err);
 	if (r == 0)
-		r = seam_stream_start(&t->stream, &args->record,
-				      t->interval_ns, t->browser != NULL, err);
+		r = seam_live_stream_start(&t->from, &args->record,
+				&(struct seam_stream_ticks) {
+					.interval_ns = t->interval_ns },
+				t->browser != NULL, getpid(), err);
 	if (r < 0)
 		return r;
-	seam_live_follow_names(t->live, owner_of);
-	find_own(t);
-	seam_live_exclude(t->live, getpid());
-	for (size_t i = 0; i < t->n_own; i++)
-		seam_live_exclude(t->live, t->own[i]);
 	t->last_ns = seam_clock_ns();
-	t->last_cpu_ns = own_cpu_ns(t, true);
-	t->last_view_ns = own_cpu_ns(t, false);
+	t->last_cpu_ns = seam_own_cpu_ns(getpid());
+	t->last_view_ns = t->last_cpu_ns - seam_own_cpu_ns(t->from.stream.pid);
 	return 0;
 }
 
@@ -712,15 +616,15 @@ static void report_end(struct live_top *t)
 		describe(t, &t->all, text, sizeof(text));
 		seam_command_say("%s", text);
 	}
-	if (seam_live_n_other(t->live))
+	if (seam_live_n_other(t->from.live))
 		seam_command_say("%" PRIu64 " samples are in [other]: too many "
-				 "distinct stacks", seam_live_n_other(t->live));
+				 "distinct stacks", seam_live_n_other(t->from.live));
 }
 
 static int run_top(const struct seam_command *self, int argc, char **argv)
 {
 	struct top_args args = { .n_rows = DEFAULT_ROWS };
-	struct live_top t = { .args = &args, .stream.fd = -1 };
+	struct live_top t = { .args = &args, .from.stream.fd = -1 };
 	struct sigaction action = { .sa_handler = end_soon };
 	struct seam_err err = { 0 };
 	int first, r, status;
@@ -752,8 +656,7 @@ static int run_top(const struct seam_command *self, int argc, char **argv)
 	else
 		report_end(&t);
 out:
-	seam_stream_close(&t.stream);
-	seam_live_free(t.live);
+	seam_live_stream_close(&t.from);
 	for (size_t i = 0; i < t.notes.n; i++)
 		free(t.notes.items[i]);
 	free(t.notes.items);

@@ -120,6 +120,7 @@ struct seam_live {
 	SEAM_ARRAY(struct live_pending) pending;
 	struct seam_samples step, sum;	/* one of them is in the profile */
 	bool has_sum;			/* which is */
+	bool has_no_sum;
 	struct seam_index by_sum;	/* of the sum, by thread, stack, event */
 	uint32_t other_stack;
 	uint64_t n_other, n_damaged;
@@ -1034,7 +1035,7 @@ int seam_live_step(struct seam_live *l, uint64_t now_ns)
 	free_dead(l);
 	forget_chains(l);
 	swap_samples(l, true);
-	for (size_t i = 0; r == 0 && i < l->step.n; i++)
+	for (size_t i = 0; r == 0 && !l->has_no_sum && i < l->step.n; i++)
 		r = sum_up(l, &l->step, i) ? 0 : -ENOMEM;
 	swap_samples(l, had_sum);
 	if (r == 0 && l->waits_event)
@@ -1162,15 +1163,23 @@ static int add_profile_event(struct seam_live *l, const char *name,
 		.is_wait = is_wait }) ? 0 : -ENOMEM;
 }
 
-/* The events off-cpu and preempted, and the stack of waits without one. */
-static int add_waits(struct seam_live *l)
+/* Of waits without a stack. */
+static int make_no_stack(struct seam_live *l)
 {
-	uint32_t preempted, frame = seam_profile_marker(&l->profile,
-						"[stack not recorded]");
+	uint32_t frame = seam_profile_marker(&l->profile,
+					     "[stack not recorded]");
 
 	l->no_stack = frame == SEAM_NONE ? SEAM_NONE :
 		      seam_profile_stack(&l->profile, 0, frame);
-	return l->no_stack == SEAM_NONE ? -ENOMEM :
+	return l->no_stack == SEAM_NONE ? -ENOMEM : 0;
+}
+
+/* The events off-cpu and preempted, and their stack without one. */
+static int add_waits(struct seam_live *l)
+{
+	uint32_t preempted;
+
+	return make_no_stack(l) ?:
 	       add_profile_event(l, "off-cpu", SEAM_UNIT_NS, true,
 				 &l->waits_event) ?:
 	       add_profile_event(l, "preempted", SEAM_UNIT_NS, true,
@@ -1214,6 +1223,21 @@ void seam_live_follow_names(struct seam_live *l, seam_live_owner *owner)
 	l->names.owner = owner;
 }
 
+void seam_live_without_sum(struct seam_live *l)
+{
+	l->has_no_sum = true;
+}
+
+void seam_live_forget_files(struct seam_live *l)
+{
+	seam_symbols_rest(l->symbols);
+}
+
+void seam_live_set_min_wait(struct seam_live *l, uint64_t min_ns)
+{
+	l->waits.min_ns = min_ns;
+}
+
 int seam_live_exclude(struct seam_live *l, int32_t pid)
 {
 	uint32_t process = process_of(l, pid);
@@ -1222,6 +1246,135 @@ int seam_live_exclude(struct seam_live *l, int32_t pid)
 		return -ENOMEM;
 	l->processes.items[process].is_own = true;
 	return 0;
+}
+
+/* ---- go on with another object ---- */
+
+static int copy_events(struct seam_live *to, const struct seam_live *from)
+{
+	const struct seam_profile *p = &from->profile;
+	int r = 0;
+
+	/* in this order: of events and of the profile */
+	for (size_t i = 0; r == 0 && i < p->events.n; i++)
+		r = SEAM_ARRAY_ADD(&to->profile.events,
+				   (struct seam_profile_event) {
+			.name = put(to, seam_profile_text(p,
+						p->events.items[i].name)),
+			.unit = p->events.items[i].unit,
+			.is_wait = p->events.items[i].is_wait }) ? 0 : -ENOMEM;
+	memcpy(to->events, from->events, sizeof(to->events));
+	to->n_events = from->n_events;
+	to->waits_event = from->waits_event;
+	for (size_t i = 0; r == 0 && i < from->ids.n; i++)
+		r = seam_live_add_id(to, from->ids.items[i].id,
+				     from->ids.items[i].event);
+	if (r == 0 && to->waits_event)
+		r = make_no_stack(to);
+	return r;
+}
+
+static int copy_maps(struct seam_live *to, struct seam_live_maps *maps,
+		     const struct seam_live *from,
+		     const struct seam_live_maps *old)
+{
+	for (size_t i = 0; i < old->vmas.n; i++) {
+		struct seam_vma vma = old->vmas.items[i];
+		struct seam_mapping m = from->profile.mappings
+						.items[vma.mapping];
+		struct seam_profile_module module =
+			from->profile.modules.items[m.module];
+		const char *path = seam_profile_text(&from->profile,
+						     module.path);
+
+		module.path = put(to, path);
+		m.module = m.module == from->profile.kernel ?
+			   to->profile.kernel :
+			   seam_profile_module(&to->profile, &module);
+		m.function = m.function ? put(to, seam_profile_text(
+					&from->profile, m.function)) : 0;
+		vma.mapping = (uint32_t)to->profile.mappings.n;
+		if (m.module == SEAM_NONE || m.function == SEAM_NONE ||
+		    !SEAM_ARRAY_ADD(&to->profile.mappings, m) ||
+		    !SEAM_ARRAY_ADD(&maps->vmas, vma) ||
+		    (m.pid != -1 &&
+		     seam_live_names_mapped(&to->names, m.pid, path,
+					    m.is_executable && module.kind ==
+					    SEAM_MODULE_ANON)))
+			return -ENOMEM;
+	}
+	maps->n_changes++;
+	return 0;
+}
+
+static int copy_process(struct seam_live *to, const struct seam_live *from,
+			int32_t pid, uint32_t old)
+{
+	const struct seam_process *process =
+		&from->profile.processes.items[old];
+	uint32_t i = process_of(to, pid);
+
+	if (i == SEAM_NONE)
+		return -ENOMEM;
+	to->profile.processes.items[i].name =
+		put(to, seam_profile_text(&from->profile, process->name));
+	if (i == 0)
+		return 0;
+	to->processes.items[i].is_own = from->processes.items[old].is_own;
+	return copy_maps(to, &to->processes.items[i].maps, from,
+			 &from->processes.items[old].maps);
+}
+
+static int copy_thread(struct seam_live *to, const struct seam_live *from,
+		       const struct live_number *number)
+{
+	const struct seam_thread *thread =
+		&from->profile.threads.items[number->index];
+	uint32_t i = thread_of(to, number->pid, number->tid);
+
+	if (i == SEAM_NONE)
+		return -ENOMEM;
+	to->profile.threads.items[i].name =
+		put(to, seam_profile_text(&from->profile, thread->name));
+	if (number->index >= from->waits.runs.n)
+		return 0;
+	if (!SEAM_ARRAY_GROW(&to->waits.runs, (size_t)i + 1) ||
+	    !SEAM_ARRAY_GROW(&to->waits.times, to->waits.runs.n))
+		return -ENOMEM;
+	to->waits.runs.items[i] = from->waits.runs.items[number->index];
+	to->waits.runs.items[i].stack_ns = 0;
+	return 0;
+}
+
+struct seam_live *seam_live_renewed(const struct seam_live *from,
+				    const struct seam_symbols_options *options,
+				    const struct seam_kernel *kernel)
+{
+	struct seam_live *to = seam_live_new(options, kernel);
+	int r = to ? copy_events(to, from) : -ENOMEM;
+
+	if (!to)
+		return NULL;
+	to->names.owner = from->names.owner;
+	to->has_no_sum = from->has_no_sum;
+	to->waits.min_ns = from->waits.min_ns;
+	to->n_other = from->n_other;
+	to->n_damaged = from->n_damaged;
+	if (r == 0)
+		r = copy_maps(to, &to->kernel, from, &from->kernel);
+	for (size_t i = 0; r == 0 && i < from->numbers.n; i++) {
+		const struct live_number *number = &from->numbers.items[i];
+
+		if (number->index == SEAM_NONE || number->index == 0)
+			continue;
+		r = number->tid == KEYS_OF_ANY_PID ?
+		    copy_process(to, from, number->pid, number->index) :
+		    copy_thread(to, from, number);
+	}
+	if (r == 0)
+		return to;
+	seam_live_free(to);
+	return NULL;
 }
 
 const struct seam_profile *seam_live_profile(const struct seam_live *l)

@@ -80,6 +80,28 @@ int seam_live_take(struct seam_live *live, struct seam_bytes records);
  */
 int seam_live_step(struct seam_live *live, uint64_t now_ns);
 
+/* Before the first record: waits shorter than @min_ns are left out. */
+void seam_live_set_min_wait(struct seam_live *live, uint64_t min_ns);
+
+/* Before the first record: there is no sum over all steps, and no memory. */
+void seam_live_without_sum(struct seam_live *live);
+
+/*
+ * After a step: forget the tables of the files that names were looked up in.
+ * They are read again for the next place that is new.
+ */
+void seam_live_forget_files(struct seam_live *live);
+
+/*
+ * After a step: another object that goes on where @live is, with the processes,
+ * threads and mappings that there are, and nothing else: no stacks, no names of
+ * functions, no sum.  What the former has in memory goes with it, which the
+ * caller frees.  Options as of seam_live_new().  NULL: no memory.
+ */
+struct seam_live *seam_live_renewed(const struct seam_live *live,
+				    const struct seam_symbols_options *options,
+				    const struct seam_kernel *kernel);
+
 /* Have the profile the samples of the last step, or with @all of all steps. */
 void seam_live_select(struct seam_live *live, bool all);
 

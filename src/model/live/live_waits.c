@@ -22,8 +22,9 @@ static struct seam_live_run *run_of(struct seam_live_waits *w, uint32_t thread)
 	       &w->runs.items[thread] : NULL;
 }
 
-/* Count the state of the thread up to @ns. */
-static int count(struct seam_live_waits *w, uint32_t thread, uint64_t ns)
+/* Count the state of the thread up to @ns, when it goes on or ends. */
+static int count(struct seam_live_waits *w, uint32_t thread, uint64_t ns,
+		 bool is_end)
 {
 	struct seam_live_run *run = &w->runs.items[thread];
 	struct seam_thread_time *time = &w->times.items[thread];
@@ -31,11 +32,15 @@ static int count(struct seam_live_waits *w, uint32_t thread, uint64_t ns)
 
 	if (run->state == SEAM_LIVE_UNKNOWN || !spent)
 		return 0;
+	/* a wait that goes on is counted once it is long enough */
+	if (run->state != SEAM_LIVE_RUNNING && !is_end &&
+	    ns - run->since_ns < w->min_ns)
+		return 0;
 	run->counted_ns = ns;
 	*(run->state == SEAM_LIVE_RUNNING ? &time->running_ns :
 	  run->state == SEAM_LIVE_BLOCKED ? &time->blocked_ns :
 	  &time->preempted_ns) += spent;
-	if (run->state == SEAM_LIVE_RUNNING)
+	if (run->state == SEAM_LIVE_RUNNING || ns - run->since_ns < w->min_ns)
 		return 0;
 	return SEAM_ARRAY_ADD(&w->waits, (struct seam_live_wait) {
 			.thread = thread, .to_ns = ns, .ns = spent,
@@ -60,7 +65,7 @@ int seam_live_waits_enter(struct seam_live_waits *w, uint32_t thread,
 			  enum seam_live_state state, uint64_t ns)
 {
 	struct seam_live_run *run = run_of(w, thread);
-	int r = run ? count(w, thread, ns) : -ENOMEM;
+	int r = run ? count(w, thread, ns, true) : -ENOMEM;
 
 	if (r)
 		return r;
@@ -79,7 +84,7 @@ int seam_live_waits_step(struct seam_live_waits *w, uint64_t ns)
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < w->runs.n; i++)
-		r = count(w, (uint32_t)i, ns);
+		r = count(w, (uint32_t)i, ns, false);
 	return r;
 }
 

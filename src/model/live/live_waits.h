@@ -36,6 +36,7 @@ struct seam_live_wait {
 };
 
 struct seam_live_waits {
+	uint64_t min_ns;	/* shorter waits are no waits of a step */
 	SEAM_ARRAY(struct seam_live_run) runs;		/* by thread */
 	SEAM_ARRAY(struct seam_thread_time) times;	/* of this step */
 	SEAM_ARRAY(struct seam_live_wait) waits;	/* of this step */

@@ -955,6 +955,25 @@ void seam_sources_disable(struct seam_sources *s)
 	}
 }
 
+void seam_sources_set_frequency(const struct seam_sources *s, uint64_t hz)
+{
+	for (size_t i = 0; i < s->list.n; i++) {
+		const struct seam_source *source = &s->list.items[i];
+		const struct perf_event_attr *attr =
+			&s->events[source->event].attr;
+		/* the kernel samples clocks by a period */
+		uint64_t value = !hz || attr->type != PERF_TYPE_SOFTWARE ? hz :
+				 SEAM_NS_PER_S / hz;
+
+		if (source->fd < 0 || !attr->freq)
+			continue;
+		if (hz)
+			ioctl(source->fd, PERF_EVENT_IOC_PERIOD, &value);
+		ioctl(source->fd, hz ? PERF_EVENT_IOC_ENABLE :
+		      PERF_EVENT_IOC_DISABLE, 0);
+	}
+}
+
 /*
  * Read the counts of source @i: for a group its size, then value, time, id and
  * lost of its leader.  Returns the index of "lost"; *@n words were read.

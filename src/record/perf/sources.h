@@ -200,6 +200,13 @@ void seam_sources_enable(struct seam_sources *s);
 void seam_sources_disable(struct seam_sources *s);
 
 /*
+ * While it samples: samples of the events with a frequency come @hz times a
+ * second from now on; 0: none do, until the next call.  Children that were
+ * forked before keep the frequency of their fork.
+ */
+void seam_sources_set_frequency(const struct seam_sources *s, uint64_t hz);
+
+/*
  * Thread @tid, which has sources; or NULL.  Valid until a thread is added.
  */
 struct seam_source_thread *seam_sources_thread(const struct seam_sources *s,
