@@ -57,7 +57,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         self.server.requests.append((self.path, dict(self.headers), body))
-        self.send_response(self.server.status)
+        statuses = self.server.statuses
+        self.send_response(statuses.pop(0) if len(statuses) > 1 else
+                           statuses[0])
         self.send_header("Content-Length", str(len(self.server.answer)))
         self.end_headers()
         self.wfile.write(self.server.answer)
@@ -67,10 +69,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 @contextlib.contextmanager
-def receiver(status=200, answer=b""):
-    """(url, requests) of a server on loopback."""
+def receiver(*statuses, answer=b""):
+    """(url, requests) of a server on loopback; the last status is all others'."""
     server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
-    server.status, server.answer, server.requests = status, answer, []
+    server.statuses, server.answer, server.requests = \
+        list(statuses) or [200], answer, []
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     try:
@@ -314,7 +317,7 @@ def test_what_the_receiver_refuses_is_told_and_is_in_the_store():
             (400, b"", "HTTP status 400"),
             (200, b"\x0a\x02\x08\x03", "refused 3 of the profiles"))):
         store = os.path.join(FOLDER, f"store{n}")
-        with receiver(status, answer) as (url, requests):
+        with receiver(status, answer=answer) as (url, requests):
             _, told = run(SEAM, "push", "--otlp", url, "--to", store,
                           "--service", "web", path, status=(3,))
             assert len(requests) == 1, len(requests)
@@ -325,6 +328,47 @@ def test_what_the_receiver_refuses_is_told_and_is_in_the_store():
             assert why in told, told
         text, _ = run(SEAM, "fleet", "report", "--from", store)
         assert "cpu-clock" in text, text
+
+
+def agent(url, name, *words):
+    """An agent of a busy shell; the state that it leaves."""
+    spool = os.path.join(FOLDER, name)
+    run(SEAM, "agent", "--otlp", url, "--service", "web", "--window", "1s",
+        "--max-cpu", "0", "-F", "199", "--spool", spool, *words, "--", "sh",
+        "-c", "i=0; while [ $i -lt 400000 ]; do i=$((i + 1)); done",
+        status=(0,))
+    told, _ = run(SEAM, "agent", "--status", "--json", "--spool", spool,
+                  status=(1,))
+    return json.loads(told)
+
+
+def test_an_agent_sends_what_its_store_has():
+    store = os.path.join(FOLDER, "agents")
+    with receiver() as (url, requests):
+        state = agent(url, "spool1", "--to", store)
+    got = read([body for _, _, body in requests])
+    assert got, "nothing was sent"
+    compare(got, wanted(store))
+    assert state["otlp_missed_batches"] == 0 and state["otlp"] == url, state
+
+
+def test_an_agent_with_a_store_does_not_wait_for_a_receiver_that_is_away():
+    with receiver() as (url, _):
+        pass
+    store = os.path.join(FOLDER, "agents2")
+    state = agent(url, "spool2", "--to", store)
+    assert state["otlp_missed_batches"] == state["sent_batches"] > 0, state
+    assert "Failed to connect" in state["otlp_error"], state
+    assert state["waiting_batches"] == 0, state
+
+
+def test_an_agent_without_a_store_sends_again_until_it_is_taken():
+    with receiver(503, 200) as (url, requests):
+        state = agent(url, "spool3")
+    assert state["waiting_batches"] == 0, state
+    bodies = [body for _, _, body in requests]
+    assert bodies[0] == bodies[1], "another batch, or not the same bytes"
+    assert len(bodies) == state["sent_batches"] + 1 > 1, state
 
 
 def test_headers_are_those_of_the_environment():
