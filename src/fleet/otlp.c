@@ -438,7 +438,8 @@ static void put_profile(struct otlp *w, const struct otlp_row *rows, size_t n)
 	seam_proto_close(w->out, opened);
 }
 
-static void put_resource_text(struct otlp *w, const char *key, const char *value)
+static void put_resource_text(struct otlp *w, const char *key,
+			      const char *value)
 {
 	size_t opened = seam_proto_open(w->out, RESOURCE_ATTRIBUTES), any;
 

@@ -3,8 +3,8 @@
  * otlp.h - batches as OpenTelemetry profiles
  *
  * One way, and experimental, as the signal is: its messages change with nearly
- * each version.  A sample of a batch is a sample with the same stack and weight.
- * Not in it: histograms of calls, and losses.
+ * each version.  A sample of a batch is a sample with the same stack and
+ * weight.  Not in it: histograms of calls, and losses.
  *
  *	origin	ResourceProfiles: service.name, host.name, the labels
  *	event	Profile, of each window: its samples, their unit and period
@@ -13,11 +13,12 @@
  *		line.  profile.frame.type: kernel, native, jit, luajit
  *	module	Mapping, as if the file were loaded at 0; its build id
  *
- * The id of a profile is made from the batch's: a receiver may drop a second one.
+ * The id of a profile is made from the batch's: a receiver can drop a second.
  *
  * Source: opentelemetry-proto 1.11.0,
  * opentelemetry/proto/profiles/v1development/profiles.proto; the keys of
- * attributes: OpenTelemetry semantic conventions, "Profiles", "Process", "Thread"
+ * attributes: OpenTelemetry semantic conventions, "Profiles", "Process",
+ * "Thread"
  */
 #pragma once
 
@@ -31,8 +32,8 @@ int seam_otlp_encode(struct seam_proto *to, const struct seam_batch *batch,
 enum { SEAM_OTLP_MAX_HEADERS = 16 };
 
 /*
- * What each request has, such as a key of the receiver's.  Source: OpenTelemetry
- * specification, "OpenTelemetry Protocol Exporter", "Specifying headers via
+ * What each request has, such as a key of the receiver's.  Source:
+ * OpenTelemetry specification, "OpenTelemetry Protocol Exporter", "Specifying headers via
  * environment variables"
  */
 #define SEAM_OTLP_HEADERS "OTEL_EXPORTER_OTLP_HEADERS"

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """OpenTelemetry profiles, as a receiver gets them: test_otlp.py SEAM
 
-The stacks of each thread and event, and their weights, are those of folded files
-of the recording.  Messages are decoded by protoc with a .proto of our own, and,
+The stacks of each thread and event, and their weights, are those of folded
+files of the recording.  Messages are decoded by protoc with a .proto of our own, and,
 where SEAM_OTLP_PROTO is the folder of opentelemetry-proto, or it is beside the
 tree, with OpenTelemetry's.
 """
@@ -70,7 +70,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 @contextlib.contextmanager
 def receiver(*statuses, answer=b""):
-    """(url, requests) of a server on loopback; the last status is all others'."""
+    """(url, requests) of a server; the last status is that of all others."""
     server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
     server.statuses, server.answer, server.requests = \
         list(statuses) or [200], answer, []
