@@ -225,6 +225,14 @@ SEAM_FDR_PUBLIC
 void seam_fdr_log_event(const void *data, size_t bytes);
 
 /*
+ * A pair of events of one thread marks an interval: data "begin NAME ..." and
+ * "end NAME" of seam_fdr_log_event(), or "begin ..." and "end" of a type, whose
+ * name is the interval's.  An end belongs to the last begin of its name that
+ * has none.  What follows the name describes the interval.  Intervals
+ * may overlap in any way.
+ */
+
+/*
  * Record @bytes at @data as an event of @type, as __xray_typedevent() does.
  * Views show the members of data that is JSON.
  */

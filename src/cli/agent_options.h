@@ -3,8 +3,8 @@
  * agent_options.h - options of 'seam agent', of its command line and its file
  *
  * The file has lines "key = value" with the names of the options; a line of '#'
- * is a comment.  Options of the command line have precedence, and labels of both
- * count.  The file is read again on SIGHUP.
+ * is a comment.  Options of the command line have precedence, and labels of
+ * both count.  The file is read again on SIGHUP.
  */
 #pragma once
 

@@ -23,9 +23,9 @@ struct seam_agent_profiler_options {
 };
 
 /*
- * Sample until SIGTERM, SIGINT or the end of what is sampled; the last window is
- * in the spool then.  SIGHUP reads the options again.  These signals are blocked
- * when it is called.  Returns the exit status, as that of 'seam record'; 0 after
- * a signal.
+ * Sample until SIGTERM, SIGINT or the end of what is sampled; the last window
+ * is in the spool then.  SIGHUP reads the options again.  These signals are
+ * blocked when it is called.  Returns the exit status, as that of 'seam
+ * record'; 0 after a signal.
  */
 int seam_agent_profiler_run(const struct seam_agent_profiler_options *options);

@@ -2,8 +2,8 @@
 /*
  * agent_status.h - the state of an agent, as a file of its spool
  *
- * The file, status.json, is replaced as a whole after each window; its schema is
- * seam.agent/1.  'seam agent --status' reads it, and counts what waits.
+ * The file, status.json, is replaced as a whole after each window; its schema
+ * is seam.agent/1.  'seam agent --status' reads it, and counts what waits.
  */
 #pragma once
 

@@ -2,9 +2,9 @@
 /*
  * live_stream.h - a profile of what a recorder in another process sends
  *
- * What 'seam top' and 'seam agent' have in common: a recorder (record/stream.h),
- * a profile of its records (model/live/live.h), names of JIT code, and Seam's
- * own processes left out.
+ * What 'seam top' and 'seam agent' have in common: a recorder
+ * (record/stream.h), a profile of its records (model/live/live.h), names of JIT
+ * code, and Seam's own processes left out.
  */
 #pragma once
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "record/proc/procfs.h"
 
@@ -62,6 +63,24 @@ static uint64_t cpu_ns(pid_t pid)
 	return seam_text_number(text, text + strlen(text), 10, &ns) ? ns : 0;
 }
 
+/* Of children of @pid that have ended, in clock ticks. */
+static uint64_t ended_ns(pid_t pid)
+{
+	unsigned long long user = 0, system = 0;
+	char path[64], text[1024];
+	const char *end;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	seam_procfs_text(path, text, sizeof(text));
+	/* cutime and cstime: proc_pid_stat(5); the name may have brackets */
+	end = strrchr(text, ')');
+	if (!end || sscanf(end, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u "
+			   "%*u %*u %llu %llu", &user, &system) != 2)
+		return 0;
+	return (user + system) * (SEAM_NS_PER_S /
+				  (uint64_t)sysconf(_SC_CLK_TCK));
+}
+
 uint64_t seam_own_cpu_ns(pid_t pid)
 {
 	struct seam_own_processes own = { { 0 } };
@@ -69,7 +88,8 @@ uint64_t seam_own_cpu_ns(pid_t pid)
 
 	seam_own_processes_find(&own, pid);
 	for (size_t i = 0; i < own.pids.n; i++)
-		sum += cpu_ns(own.pids.items[i]);
+		sum += cpu_ns(own.pids.items[i]) +
+		       ended_ns(own.pids.items[i]);
 	free(own.pids.items);
 	return sum;
 }

@@ -3,7 +3,7 @@
  * own_usage.h - what Seam's own processes take
  *
  * A command that records has several: the recorder and its helpers, a process
- * that reads files for names.  Of processes that have ended nothing is known.
+ * that reads files for names.
  */
 #pragma once
 
@@ -23,7 +23,10 @@ struct seam_own_processes {
  */
 void seam_own_processes_find(struct seam_own_processes *own, pid_t pid);
 
-/* CPU time of @pid and of these descendants, so far. */
+/*
+ * CPU time of @pid and of these descendants so far, and of children of them that
+ * have ended.
+ */
 uint64_t seam_own_cpu_ns(pid_t pid);
 
 /*

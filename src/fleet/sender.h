@@ -3,10 +3,10 @@
  * sender.h - files of a spool to a store, in order, until they are there
  *
  * For a process of its own: a store that is slow, or is not there, delays
- * nothing else.  A file leaves the spool once the store has it.  After a failure
- * the sender waits, twice as long each time up to a minute, and tries the same
- * file again.  A file that the store will never take becomes a note, which the
- * next batch counts.
+ * nothing else.  A file leaves the spool once the store has it.  After a
+ * failure the sender waits, twice as long each time up to a minute, and tries
+ * the same file again.  A file that the store will never take becomes a note,
+ * which the next batch counts.
  *
  * It may be killed at any moment; another one goes on where it was.  A server
  * may still work on a request of a sender that was killed: the next one waits
@@ -22,8 +22,8 @@
 #include "fleet/store.h"
 
 /*
- * In memory that several processes share: the sender writes, others read.
- * Plain counters; the text may be cut while it is replaced, and ends with a NUL.
+ * In memory that several processes share: the sender writes, others read. Plain
+ * counters; the text may be cut while it is replaced, and ends with a NUL.
  */
 struct seam_sender_counts {
 	_Atomic uint64_t n_sent, sent_bytes;
@@ -46,9 +46,9 @@ struct seam_sender {
 };
 
 /*
- * Send until the end of .wakeups, then what is left while that succeeds; or until
- * SIGTERM, which the caller has blocked and .mask has not: what is being sent is
- * finished.  0, or -errno: the spool cannot be used.
+ * Send until the end of .wakeups, then what is left while that succeeds; or
+ * until SIGTERM, which the caller has blocked and .mask has not: what is being
+ * sent is finished.  0, or -errno: the spool cannot be used.
  */
 int seam_sender_run(const struct seam_sender *sender, struct seam_err *err);
 

@@ -20,8 +20,8 @@ int seam_spool_note_losses(void *cause, struct seam_bytes file,
 			   struct seam_bytes *note);
 
 /*
- * Add the losses of @note to @build, as of @ts_ns (UTC).  A note that is damaged
- * is one loss.  0 or -errno.
+ * Add the losses of @note to @build, as of @ts_ns (UTC).  A note that is
+ * damaged is one loss.  0 or -errno.
  */
 int seam_spool_note_add(struct seam_fleet_build *build, uint64_t ts_ns,
 			struct seam_bytes note, struct seam_err *err);

@@ -6,8 +6,8 @@
  * gap or an overlap, whatever happens to the time of day.  The whole window has
  * the UTC of the moment when it began; a step of the clock counts from the next
  * window on.  Windows end at multiples of their length in UTC, or as soon after
- * as the caller looks; after a step one is longer or shorter, by half its length
- * at most.
+ * as the caller looks; after a step one is longer or shorter, by half its
+ * length at most.
  */
 #pragma once
 

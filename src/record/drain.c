@@ -569,9 +569,11 @@ static bool to_guests(struct seam_drain *d, const uint8_t *record,
 	const uint8_t *oldest;
 	uint64_t id, time_ns;
 
-	/* made by the recorder, or checked by a service: long enough */
-	memcpy(&id, record + sizeof(*header), sizeof(id));
-	if (header->type != PERF_RECORD_SAMPLE || id != d->superseder->event_id)
+	if (header->type != PERF_RECORD_SAMPLE)
+		return false;
+	/* checked by a service: long enough */
+	memcpy(&id, record + d->id_pos, sizeof(id));
+	if (id != d->superseder->event_id)
 		return false;
 	if (!seam_newest_records_add(&d->guests, record, header->size))
 		d->file->losses.n[SEAM_COUNT_UNWRITTEN]++;

@@ -57,16 +57,22 @@ int seam_calls_sort_find(const char *name, enum seam_calls_sort *sort)
 	return -EINVAL;
 }
 
-bool seam_calls_selects(const struct seam_calls_report *report,
-			uint32_t function)
+static bool selects_name(const struct seam_calls_report *report,
+			 const char *name)
 {
-	char buf[SEAM_CALL_NAME];
-	const char *name = seam_call_name(report->names, function, buf);
-
 	return !report->filter ||
 	       (strpbrk(report->filter, "*?[") ?
 		fnmatch(report->filter, name, 0) == 0 :
 		strstr(name, report->filter) != NULL);
+}
+
+bool seam_calls_selects(const struct seam_calls_report *report,
+			uint32_t function)
+{
+	char buf[SEAM_CALL_NAME];
+
+	return selects_name(report, seam_call_name(report->names, function,
+						   buf));
 }
 
 static int by_name(const struct seam_calls_report *report,
@@ -110,6 +116,20 @@ static bool has_times(const struct seam_calls_report *report,
 							      function));
 }
 
+static struct call_line line_of(const struct seam_account *account,
+				const struct seam_account_row *row)
+{
+	return (struct call_line) {
+		.row = row, .has_times = true, .values = {
+		row->count, row->min_ns,
+		seam_account_quantile(account, row, 0.50),
+		seam_account_quantile(account, row, 0.90),
+		seam_account_quantile(account, row, 0.99),
+		row->max_ns, row->sum_ns, row->total_ns, row->self_ns,
+		row->self_off.blocked_ns, row->self_off.preempted_ns,
+	} };
+}
+
 static int select_lines(struct lines *lines,
 			const struct seam_calls_report *report)
 {
@@ -129,15 +149,9 @@ static int select_lines(struct lines *lines,
 		if (row->count == 0 ||
 		    !seam_calls_selects(report, row->function))
 			continue;
-		*line = (struct call_line) {
-			row, f, !seam_xray_has_entries_only(f), {
-			row->count, row->min_ns,
-			seam_account_quantile(account, row, 0.50),
-			seam_account_quantile(account, row, 0.90),
-			seam_account_quantile(account, row, 0.99),
-			row->max_ns, row->sum_ns, row->total_ns, row->self_ns,
-			row->self_off.blocked_ns, row->self_off.preempted_ns,
-		} };
+		*line = line_of(account, row);
+		line->mapped = f;
+		line->has_times = !seam_xray_has_entries_only(f);
 		lines->n++;
 		lines->has_modules |= strcmp(module_of(report, lines->items),
 					     module_of(report, line)) != 0;
@@ -228,6 +242,112 @@ static void put_histogram(const struct seam_calls_report *report,
 	}
 }
 
+/* -- marked intervals --------------------------------------------------- */
+
+static const char *mark_name(const struct seam_calls_report *report,
+			     const struct call_line *line)
+{
+	return seam_strings_get(&report->marked->names, line->row->function);
+}
+
+static int by_mark_key(const void *a, const void *b, void *context)
+{
+	const struct seam_calls_report *report = context;
+	enum seam_calls_sort sort = report->sort == SEAM_CALLS_BY_SELF ?
+				    SEAM_CALLS_BY_SUM : report->sort;
+	const struct call_line *x = a, *y = b;
+	int r = sort >= SEAM_CALLS_BY_NAME ? 0 :
+		SEAM_COMPARE(y->values[sort], x->values[sort]);
+
+	return r ?: strcmp(mark_name(report, x), mark_name(report, y));
+}
+
+/* The marked intervals that pass the filter; waits are of all their time. */
+static int select_marks(struct lines *lines,
+			const struct seam_calls_report *report)
+{
+	const struct seam_account *account = &report->marked->account;
+
+	*lines = (struct lines) {
+		.items = malloc((account->rows.n + 1) * sizeof(*lines->items)),
+	};
+	if (!lines->items)
+		return -ENOMEM;
+	for (size_t i = 0; i < account->rows.n; i++) {
+		struct call_line line = line_of(account,
+						&account->rows.items[i]);
+
+		line.values[SEAM_CALLS_BY_BLOCKED] = line.row->off.blocked_ns;
+		line.values[SEAM_CALLS_BY_PREEMPTED] =
+			line.row->off.preempted_ns;
+		if (selects_name(report, mark_name(report, &line)))
+			lines->items[lines->n++] = line;
+	}
+	qsort_r(lines->items, lines->n, sizeof(*lines->items), by_mark_key,
+		(void *)(uintptr_t)report);
+	if (report->limit && lines->n > report->limit)
+		lines->n = report->limit;
+	return 0;
+}
+
+static void put_mark(const struct seam_calls_report *report,
+		     const struct seam_view *view,
+		     const struct call_line *line)
+{
+	char buf[SEAM_NUMBER];
+
+	fprintf(view->out, "%11s", seam_format_count(buf, line->row->count));
+	for (int i = SEAM_CALLS_BY_MIN; i <= SEAM_CALLS_BY_PREEMPTED; i++)
+		if (has_column(report, i))
+			fprintf(view->out, " %9s", i == SEAM_CALLS_BY_SELF ?
+				"-" : seam_format_weight(buf, line->values[i],
+							 unit_of(report)));
+	fputs("  ", view->out);
+	seam_view_text(view, SEAM_STYLE_PLAIN, mark_name(report, line));
+	fputc('\n', view->out);
+}
+
+static void put_columns(const struct seam_calls_report *report,
+			const struct seam_view *view, const char *noun,
+			const char *name)
+{
+	seam_view_style(view, SEAM_STYLE_BOLD);
+	fprintf(view->out, "%11s", noun);
+	for (int i = SEAM_CALLS_BY_MIN; i <= SEAM_CALLS_BY_PREEMPTED; i++)
+		if (has_column(report, i))
+			fprintf(view->out, " %9s", names[i]);
+	fprintf(view->out, "  %s\n", name);
+	seam_view_style(view, SEAM_STYLE_PLAIN);
+}
+
+static int put_marks(const struct seam_calls_report *report,
+		     const struct seam_view *view)
+{
+	const struct seam_marked_unpaired *unpaired =
+		&report->marked->unpaired;
+	struct lines lines;
+
+	if (select_marks(&lines, report))
+		return -ENOMEM;
+	if (lines.n)
+		put_columns(report, view, "intervals",
+			    "marked by the program");
+	for (size_t i = 0; i < lines.n; i++)
+		put_mark(report, view, &lines.items[i]);
+	free(lines.items);
+	seam_view_style(view, SEAM_STYLE_WARN);
+	if (unpaired->n_begins)
+		fprintf(view->out, "left out: %" PRIu64 " marked begin%s "
+			"without an end\n", unpaired->n_begins,
+			unpaired->n_begins == 1 ? "" : "s");
+	if (unpaired->n_ends)
+		fprintf(view->out, "left out: %" PRIu64 " marked end%s "
+			"without a begin\n", unpaired->n_ends,
+			unpaired->n_ends == 1 ? "" : "s");
+	seam_view_style(view, SEAM_STYLE_PLAIN);
+	return 0;
+}
+
 static void put_repairs(const struct seam_view *view,
 			const struct seam_account *account)
 {
@@ -262,20 +382,16 @@ int seam_calls_table(const struct seam_calls_report *report,
 	if (report->account->in_ticks)
 		fputs("times are ticks: the log has no clock frequency\n",
 		      view->out);
-	seam_view_style(view, SEAM_STYLE_BOLD);
-	fprintf(view->out, "%11s", "calls");
-	for (int i = SEAM_CALLS_BY_MIN; i <= SEAM_CALLS_BY_PREEMPTED; i++)
-		if (has_column(report, i))
-			fprintf(view->out, " %9s", names[i]);
-	fputs("  function\n", view->out);
-	seam_view_style(view, SEAM_STYLE_PLAIN);
+	put_columns(report, view, "calls", "function");
 	for (size_t i = 0; i < lines.n; i++)
 		put_line(report, view, &lines.items[i], lines.has_modules);
 	for (size_t i = 0; report->histograms && i < lines.n; i++)
 		if (lines.items[i].has_times)
 			put_histogram(report, view, lines.items[i].row);
-	put_repairs(view, report->account);
 	free(lines.items);
+	if (report->marked && put_marks(report, view))
+		return -ENOMEM;
+	put_repairs(view, report->account);
 	return 0;
 }
 
@@ -323,6 +439,43 @@ static void json_functions(struct seam_json *j, const struct lines *lines,
 	seam_json_close(j);
 }
 
+static int json_marks(struct seam_json *j,
+		      const struct seam_calls_report *report)
+{
+	const struct seam_marked_sums *marked = report->marked;
+	struct lines lines;
+
+	if (select_marks(&lines, report))
+		return -ENOMEM;
+	seam_json_open(j, "intervals", '[');
+	for (size_t i = 0; i < lines.n; i++) {
+		const struct call_line *line = &lines.items[i];
+		char member[16];
+
+		seam_json_open(j, NULL, '{');
+		seam_json_string(j, "name", mark_name(report, line));
+		seam_json_u64(j, "count", line->row->count);
+		for (int k = SEAM_CALLS_BY_MIN; k <= SEAM_CALLS_BY_SUM; k++) {
+			snprintf(member, sizeof(member), "%s_ns", names[k]);
+			seam_json_u64(j, member, line->values[k]);
+		}
+		if (report->account->waits) {
+			seam_json_u64(j, "blocked_ns",
+				      line->row->off.blocked_ns);
+			seam_json_u64(j, "preempted_ns",
+				      line->row->off.preempted_ns);
+		}
+		seam_json_close(j);
+	}
+	seam_json_close(j);
+	seam_json_open(j, "unpaired", '{');
+	seam_json_u64(j, "begins", marked->unpaired.n_begins);
+	seam_json_u64(j, "ends", marked->unpaired.n_ends);
+	seam_json_close(j);
+	free(lines.items);
+	return 0;
+}
+
 static void json_lost(struct seam_json *j, const struct seam_account *account)
 {
 	const struct seam_xray_problems *problems = &account->problems;
@@ -346,6 +499,7 @@ int seam_calls_json(const struct seam_calls_report *report, FILE *out)
 {
 	struct seam_json j = seam_json_make(out, true);
 	struct lines lines;
+	int r = 0;
 
 	if (select_lines(&lines, report))
 		return -ENOMEM;
@@ -354,6 +508,8 @@ int seam_calls_json(const struct seam_calls_report *report, FILE *out)
 	seam_json_string(&j, "unit",
 			 report->account->in_ticks ? "ticks" : "ns");
 	json_functions(&j, &lines, report);
+	if (report->marked)
+		r = json_marks(&j, report);
 	seam_json_double(&j, "quantile_error", SEAM_QUANTILE_ERROR);
 	seam_json_open(&j, "repairs", '{');
 	for (int i = 0; i < SEAM_N_REPAIRS; i++)
@@ -363,7 +519,7 @@ int seam_calls_json(const struct seam_calls_report *report, FILE *out)
 	json_lost(&j, report->account);
 	seam_json_close(&j);
 	free(lines.items);
-	return 0;
+	return r;
 }
 
 static void put_vertex(FILE *out, const struct seam_calls_report *report,

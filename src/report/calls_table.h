@@ -10,6 +10,7 @@
 
 #include "model/xray/account.h"
 #include "model/xray/call_names.h"
+#include "model/xray/marked.h"
 #include "model/xray/slow_calls.h"
 #include "report/view.h"
 
@@ -38,6 +39,7 @@ enum seam_calls_sort {
 struct seam_calls_report {
 	const struct seam_account *account;
 	const struct seam_xray_map *names;
+	const struct seam_marked_sums *marked;	/* NULL: none */
 	enum seam_calls_sort sort;	/* names and ids ascend */
 	const char *filter;		/* a part of the name, or a pattern
 					 * with * and ?; NULL: all */

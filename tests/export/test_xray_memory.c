@@ -17,6 +17,13 @@
 #include "report/calls_table.h"
 #include "../unit.h"
 
+static void make_mark(struct made *m, const char *text)
+{
+	made_record(m, &(struct seam_xray_record) {
+		.state = SEAM_XRAY_AT_CUSTOM, .marker.tsc_delta = 10,
+		.data = { (const uint8_t *)text, strlen(text) } });
+}
+
 /* Two sections, the second a fork's; two threads; a missing entry. */
 static void make_log(struct made *m)
 {
@@ -25,6 +32,10 @@ static void make_log(struct made *m)
 		made_block(m, 1, 2, 10, 0, 1000);
 		for (uint32_t f = 1; f < 20; f++)
 			made_call(m, SEAM_XRAY_ENTRY, f, 100 * f);
+		make_mark(m, "begin one of two");
+		make_mark(m, "begin two");
+		make_mark(m, "end one");
+		make_mark(m, "end two");
 		made_call(m, SEAM_XRAY_EXIT, i ? 3 : 4, 10);
 		made_end(m, 0, 0);
 		made_block(m, 1, 3, 10 + i, 0, 1000);
@@ -56,8 +67,9 @@ static int show(const struct seam_trace *trace, FILE *out)
 	struct seam_view view = { .out = out };
 	struct seam_slow_calls slow = { 0 };
 	struct seam_account account;
+	struct seam_marked_sums marked = { .account.rows.n = 0 };
 	struct seam_calls_report report = {
-		.account = &account, .names = &names,
+		.account = &account, .names = &names, .marked = &marked,
 	};
 	int failed = count_failed(seam_account_build(&account, trace, &options,
 						     NULL));
@@ -66,11 +78,14 @@ static int show(const struct seam_trace *trace, FILE *out)
 		failed += count_failed(seam_slow_calls_find(&slow, trace,
 							    &account, 100,
 							    NULL));
+		failed += count_failed(seam_marked_sums_build(&marked, trace,
+							      NULL));
 		failed += count_failed(seam_calls_table(&report, &view));
 		failed += count_failed(seam_calls_json(&report, out));
 		seam_calls_stacks(&report, &slow, trace, &view);
 	}
 	seam_slow_calls_fini(&slow);
+	seam_marked_sums_fini(&marked);
 	seam_account_fini(&account);
 	failed += count_failed(seam_write_trace_json(&export, NULL));
 	failed += count_failed(seam_write_xray_yaml(&export, NULL));

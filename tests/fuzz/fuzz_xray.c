@@ -14,6 +14,7 @@
 #include "fuzz.h"
 #include "account_row.h"
 #include "export/exporter.h"
+#include "model/xray/marked.h"
 
 enum { N_KINDS = SEAM_XRAY_TYPED + 1 };
 
@@ -174,6 +175,22 @@ out:
 	seam_account_fini(&account);
 }
 
+/* Marked intervals end after they begin, and are in their histogram. */
+static void add_up_marks(const struct seam_trace *trace)
+{
+	struct seam_marked_sums sums;
+
+	must(seam_marked_sums_build(&sums, trace, NULL) == 0);
+	for (size_t i = 0; i < sums.account.rows.n; i++) {
+		const struct seam_account_row *row = &sums.account.rows.items[i];
+		uint64_t p50 = seam_account_quantile(&sums.account, row, 0.5);
+
+		must(row->count > 0 && row->min_ns <= row->max_ns);
+		must(row->min_ns <= p50 && p50 <= row->max_ns);
+	}
+	seam_marked_sums_fini(&sums);
+}
+
 static bool same_row(const struct seam_account_row *x,
 		     const struct seam_account_row *y)
 {
@@ -253,6 +270,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!count_kinds(&trace, n))
 		write_again(&trace, n);
 	add_up(&trace, size);
+	add_up_marks(&trace);
 	ways_agree(&trace);
 	seam_trace_close(&trace);
 	return 0;

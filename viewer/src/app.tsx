@@ -131,7 +131,7 @@ class Guard extends Component<{ tab: Tab }, { error: string; tab: Tab }> {
 /* The first tab: a moment has a time line; samples alone have a graph. */
 function firstTab(profile: Profile): Tab {
 	return profile.meta.openAtNs >= 0 || profile.samples.n ? "time" :
-	       profile.calls.n ? "calls" : "about";
+	       profile.calls.n || profile.intervals.n ? "calls" : "about";
 }
 
 function useView(profiles: Profile[]): [View, (part: Partial<View>) => void] {

@@ -8,9 +8,9 @@
  * profile.
  */
 import {
-	Calls, Code, Frames, Functions, LAYERS, MARK_KINDS, Marks, Meta,
+	Calls, Code, Frames, Functions, LAYERS, MARK_KINDS, MARKED, Marks, Meta,
 	Modules, NONE, Process, Profile, ProfileEvent, Samples, SourceFile,
-	Stacks, Thread,
+	Stacks, Thread, Timed,
 } from "./profile";
 import { shortName } from "./text";
 
@@ -424,12 +424,19 @@ function reader(c: Container, table: string, n: number): Reader {
 						 make, end, none);
 }
 
-function samples(c: Container, sizes: Sizes): Samples {
-	const n = rows(c, "samples.time");
-	const read = reader(c, "samples", n);
+/* A table whose rows are in the order of time. */
+function inTime(c: Container, table: string):
+		{ n: number; read: Reader; time: Float64Array } {
+	const n = rows(c, `${table}.time`), read = reader(c, table, n);
 	const time = read("time", Float64Array);
 
-	checkOrder("samples.time", time);
+	checkOrder(`${table}.time`, time);
+	return { n, read, time };
+}
+
+function samples(c: Container, sizes: Sizes): Samples {
+	const { n, read, time } = inTime(c, "samples");
+
 	return {
 		n, time,
 		thread: read("thread", Uint32Array, sizes.threads),
@@ -470,12 +477,20 @@ function nest(calls: Calls): void {
 	}
 }
 
+/* Of calls or intervals; empty where the recording has no waits of them. */
+function waits(c: Container, read: Reader):
+		{ blocked: Float64Array; preempted: Float64Array } {
+	return object(c.head.meta, "meta").callWaits === true ? {
+		blocked: read("blocked", Float64Array),
+		preempted: read("preempted", Float64Array),
+	} : { blocked: new Float64Array(0), preempted: new Float64Array(0) };
+}
+
 function calls(c: Container, sizes: Sizes): Calls {
 	const n = rows(c, "calls.begin");
 	const read = reader(c, "calls", n);
 	const duration = read("duration", Float64Array);
 	const self = read("hidden", Float64Array);
-	const hasWaits = object(c.head.meta, "meta").callWaits === true;
 
 	for (let i = 0; i < n; i++)
 		self[i] = duration[i]! - self[i]!;
@@ -487,22 +502,66 @@ function calls(c: Container, sizes: Sizes): Calls {
 		depth: read("depth", Uint16Array),
 		parent: new Uint32Array(n),
 		text: read("text", Uint32Array, sizes.words),
-		blocked: hasWaits ? read("blocked", Float64Array) :
-			 new Float64Array(0),
-		preempted: hasWaits ? read("preempted", Float64Array) :
-			   new Float64Array(0),
+		...waits(c, read),
 	};
 
 	nest(all);
 	return all;
 }
 
-function marks(c: Container, sizes: Sizes): Marks {
-	const n = rows(c, "marks.time");
-	const read = reader(c, "marks", n);
-	const time = read("time", Float64Array);
+/*
+ * Their names become functions of the layer MARKED, so that all that chooses a
+ * function can choose them.
+ */
+function intervals(c: Container, sizes: Sizes, functions: Functions,
+		   words: string[]): Timed {
+	const n = rows(c, "intervals.begin");
+	const read = reader(c, "intervals", n);
+	const begin = read("begin", Float64Array);
+	const thread = read("thread", Uint32Array, sizes.threads);
+	const func = read("name", Uint32Array, sizes.words);
+	const known = new Map<number, number>();
 
-	checkOrder("marks.time", time);
+	for (let i = 1; i < n; i++)
+		if (thread[i]! < thread[i - 1]! || (thread[i] === thread[i - 1]
+				&& !(begin[i]! >= begin[i - 1]!)))
+			damaged(`interval ${i} begins before the one before ` +
+				"it");
+	for (let i = 0; i < n; i++) {
+		let at = known.get(func[i]!);
+
+		if (at === undefined)
+			known.set(func[i]!, at = functions.n + known.size);
+		func[i] = at;
+	}
+	addMarked(functions, [...known.keys()].map(word => words[word]!));
+	return {
+		n, begin, thread, func,
+		duration: read("duration", Float64Array),
+		text: read("text", Uint32Array, sizes.words),
+		...waits(c, read),
+	};
+}
+
+function addMarked(functions: Functions, names: string[]): void {
+	const n = functions.n + names.length, from = functions.n;
+	const grown = <T extends Uint8Array | Uint32Array>(to: T, old: T,
+							   rest: number) => {
+		to.set(old);
+		to.fill(rest, from);
+		return to;
+	};
+
+	functions.n = n;
+	functions.name.push(...names);
+	functions.module = grown(new Uint32Array(n), functions.module, 0);
+	functions.layer = grown(new Uint8Array(n), functions.layer, MARKED);
+	functions.named = grown(new Uint8Array(n), functions.named!, 1);
+}
+
+function marks(c: Container, sizes: Sizes): Marks {
+	const { n, read, time } = inTime(c, "marks");
+
 	return {
 		n, time,
 		duration: read("duration", Float64Array),
@@ -535,8 +594,9 @@ function profile(c: Container): Profile {
 		events, modules: allModules, functions: allFunctions,
 		frames: allFrames, stacks: allStacks,
 		samples: samples(c, sizes), calls: calls(c, sizes),
+		intervals: intervals(c, sizes, allFunctions, words),
 		marks: marks(c, sizes),
-		code: list(head, "code").map(v => code(v, allFunctions.n)),
+		code: list(head, "code").map(v => code(v, sizes.functions)),
 	};
 }
 

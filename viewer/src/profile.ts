@@ -12,6 +12,8 @@ export const NONE = 0xffffffff;
 
 /* In the order of enum seam_layer. */
 export const LAYERS = ["kernel", "native", "jit", "guest"] as const;
+/* The layer of functions that are names of marked intervals. */
+export const MARKED = LAYERS.length;
 
 export interface Meta {
 	version: number;	/* of the payload */
@@ -68,7 +70,7 @@ export interface Functions {
 	n: number;
 	name: string[];
 	module: Uint32Array;
-	layer: Uint8Array;	/* index of LAYERS */
+	layer: Uint8Array;	/* index of LAYERS, or MARKED */
 	named?: Uint8Array;	/* 0: the name was made from an address */
 }
 
@@ -108,16 +110,13 @@ export interface Samples {
 	waker: Uint32Array;
 }
 
-/* Calls of the exact layer, by thread, then by begin, parents first. */
-export interface Calls {
+/* What a thread did from a time to another, by thread, then by begin. */
+export interface Timed {
 	n: number;
 	begin: Float64Array;
 	duration: Float64Array;
-	self: Float64Array;	/* duration less that of direct callees */
 	thread: Uint32Array;
 	func: Uint32Array;
-	depth: Uint16Array;
-	parent: Uint32Array;	/* call; NONE */
 	text: Uint32Array;	/* arguments: index of words; 0: none */
 	/*
 	 * Of duration, ns without a CPU, short waits too; absent or empty: by
@@ -127,7 +126,14 @@ export interface Calls {
 	preempted?: Float64Array;
 }
 
-/* Instants and intervals that are no calls, in the order of time. */
+/* Calls of the exact layer; parents first. */
+export interface Calls extends Timed {
+	self: Float64Array;	/* duration less that of direct callees */
+	depth: Uint16Array;
+	parent: Uint32Array;	/* call; NONE */
+}
+
+/* Instants, and intervals without a name of their own, in the order of time. */
 export interface Marks {
 	n: number;
 	time: Float64Array;
@@ -167,6 +173,11 @@ export interface Profile {
 	stacks: Stacks;
 	samples: Samples;
 	calls: Calls;
+	/*
+	 * Intervals that the program marked by pairs of events; func is a
+	 * function of the layer MARKED.  They overlap in any way.
+	 */
+	intervals: Timed;
 	marks: Marks;
 	code: Code[];
 }

@@ -2,7 +2,8 @@
 /* sentence.ts - the answer of a comparison of calls in words */
 import { leafOf, partName, placeOf, type Causes } from "./engine/causes";
 import { NONE } from "./profile";
-import { formatMean, formatNs, functionName, plural, shortName } from "./text";
+import { formatMean, formatNs, functionName, nounOf, plural, shortName }
+	from "./text";
 
 export interface Answer {
 	groups: string;		/* which calls are compared */
@@ -13,7 +14,8 @@ export interface Answer {
 function groupsText(causes: Causes): string {
 	const { slow, fast } = causes, { profile } = slow.chosen;
 	const name = functionName(profile, causes.func);
-	const text = `${plural(slow.n, "call")} of ${name} of this length ` +
+	const noun = nounOf(profile, causes.func);
+	const text = `${plural(slow.n, noun)} of ${name} of this length ` +
 		`take ${formatNs(slow.ns)} each on average`;
 
 	if (!fast)
@@ -43,7 +45,8 @@ export function answerOf(causes: Causes): Answer {
 		groups,
 		cause: `What differs most: ${shortName(partName(first))}, ` +
 			`${formatMean(ns, "ns")} ${causes.fastAreLonger ?
-			"less" : "more"} a call (of ${formatMean(more, "ns")})` +
+			"less" : "more"} ${nounOf(profile,
+			causes.func) === "call" ? "a call" : "an interval"} (of ${formatMean(more, "ns")})` +
 			`${where ? `, ${where}` : ""}.`,
 		rest: second && next > more / 10 ? `Next: ${shortName(
 			partName(second))}, ${formatMean(next, "ns")} a call.` :

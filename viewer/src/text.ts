@@ -6,7 +6,7 @@
  * from the recorded program: characters that act on a terminal or turn the
  * direction of text become visible escapes, and no name is longer than a line.
  */
-import type { Profile } from "./profile";
+import { MARKED, type Profile } from "./profile";
 
 type Scale = readonly [factor: number, unit: string];
 
@@ -96,6 +96,13 @@ export const shortName = (name: string): string => cut(visible(name), 120);
 export function functionName(profile: Profile, func: number): string {
 	return visible(profile.functions.name[func] ?? "[no stack]");
 }
+
+export const isMarked = (profile: Profile, func: number): boolean =>
+	profile.functions.layer[func] === MARKED;
+
+/* What is counted under the name of @func. */
+export const nounOf = (profile: Profile, func: number): string =>
+	isMarked(profile, func) ? "interval" : "call";
 
 export function moduleOf(profile: Profile, func: number): string {
 	const path = profile.modules.path[profile.functions.module[func] ?? 0];

@@ -2,10 +2,10 @@
 /*
  * agent.c - 'seam agent': a host's samples, all the time, into a store
  *
- * Three processes.  This one waits for the others and for signals.  The profiler
- * (cli/agent_profiler.h) has the rights to sample, and writes batches to the
- * spool.  The sender (fleet/sender.h) has the credentials of the store, and
- * empties the spool; another one is started if it is killed.
+ * Three processes.  This one waits for the others and for signals.  The
+ * profiler (cli/agent_profiler.h) has the rights to sample, and writes batches
+ * to the spool.  The sender (fleet/sender.h) has the credentials of the store,
+ * and empties the spool; another one is started if it is killed.
  */
 #include "cli/agent_profiler.h"
 #include "cli/command.h"

@@ -92,6 +92,7 @@ struct calls_job {
 	struct seam_xray_map names;
 	struct seam_account account;
 	struct seam_slow_calls slow;
+	struct seam_marked_sums marked;
 	struct seam_calls_report report;
 	/* of the recording's threads, where it has them */
 	struct seam_profile threads;
@@ -124,6 +125,13 @@ static int load(struct calls_job *job, size_t n_slowest, struct seam_err *err)
 	    seam_account_add_waits(&job->account, &job->trace,
 				   &job->thread_waits))
 		r = seam_err_no_memory(err);
+	if (!r && job->account.n_logged) {
+		r = seam_marked_sums_build(&job->marked, &job->trace,
+					   job->account.waits);
+		job->report.marked = &job->marked;
+		if (r)
+			return seam_err_no_memory(err);
+	}
 	if (!r && n_slowest)
 		r = seam_slow_calls_find(&job->slow, &job->trace,
 					 &job->account, SEAM_CALL_PATHS_MAX,
@@ -168,7 +176,7 @@ static int print(const struct calls_job *job, struct seam_err *err)
 
 	seam_pager_start(job->account.in_ticks || job->account.problems.n ||
 			 job->has_lost ? SEAM_EXIT_LOSSY : SEAM_EXIT_DONE);
-	if (!has_calls(job))
+	if (!has_calls(job) && !job->marked.account.rows.n)
 		seam_command_say("no calls%s%s%s%s", o->filter ?
 				 " of a function that matches '" : "",
 				 o->filter ? o->filter : "",
@@ -288,6 +296,7 @@ static int calls(const struct calls_options *o, enum seam_calls_sort sort,
 		 calls_of_logs(&job, paths, n_paths, n_slowest);
 	seam_slow_calls_fini(&job.slow);
 	seam_account_fini(&job.account);
+	seam_marked_sums_fini(&job.marked);
 	free(job.waits.items.items);
 	seam_profile_fini(&job.threads);
 	seam_trace_close(&job.trace);
@@ -347,6 +356,11 @@ const struct seam_command seam_calls_command = {
 		"Several logs are put on one time line. FILE may be a "
 		"recording with calls ('seam record --trace'), and is "
 		"recording.seam by default.\n\n"
+		"Intervals that the program marked by pairs of custom or "
+		"typed events are a table of their own: data \"begin NAME "
+		"...\" and \"end NAME\", or \"begin\" and \"end\" of one "
+		"type, on one thread. Blocked and preempted are parts of all "
+		"their time. What has no partner is left out and counted.\n\n"
 		"Counts, sums, minima and maxima are exact. Percentiles are "
 		"those of the nearest rank (p99 of two calls is the slower "
 		"one), from a histogram with buckets as wide as a sixteenth "

@@ -254,15 +254,15 @@ static const struct seam_option options[] = {
 	       .detail = "A flight recorder of function calls, for hours: "
 	       "like --trace, which it implies, but the oldest calls of a "
 	       "thread are overwritten. It also implies --overwrite for the "
-	       "samples, those of Lua too. Each trigger (--trigger), SIGUSR2 to the recorder, "
-	       "'seam snapshot' and --snapshot-every write the calls and "
-	       "samples to NAME.1.seam, NAME.2.seam and so on, while COMMAND "
-	       "goes on; those of its end, of a crash or of kill -9 are in the "
-	       "recording NAME.seam. SIZE is rounded up to a power of two from "
-	       "256K to 1G; 1M has 130,000 calls and returns. All threads "
-	       "that run have at most 1 GiB together, further ones are not "
-	       "recorded, and counted. Of threads that have ended, the newest "
-	       "128 MiB are kept."),
+	       "samples, those of Lua too. Each trigger (--trigger), SIGUSR2 "
+	       "to the recorder, 'seam snapshot' and --snapshot-every write "
+	       "the calls and samples to NAME.1.seam, NAME.2.seam and so on, "
+	       "while COMMAND goes on; those of its end, of a crash or of kill "
+	       "-9 are in the recording NAME.seam. SIZE is rounded up to a "
+	       "power of two from 256K to 1G; 1M has 130,000 calls and "
+	       "returns. All threads that run have at most 1 GiB together, "
+	       "further ones are not recorded, and counted. Of threads that "
+	       "have ended, the newest 128 MiB are kept."),
 	OPTION(flight.triggers, STRINGS, 0, "trigger", "EXPR",
 	       "take a snapshot when EXPR happens; may be repeated",
 	       .detail = "'FUNCTION>TIME': a call took longer than TIME, such "

@@ -75,6 +75,12 @@ static void put_notes(struct page_writer *w)
 			 rows->n_more_marks, SEAM_PAGE_MARKS);
 		seam_json_string(&w->json, NULL, text);
 	}
+	if (rows->n_more_intervals) {
+		snprintf(text, sizeof(text), "%" PRIu64 " marked intervals "
+			 "are left out: a page has at most %" PRIu64,
+			 rows->n_more_intervals, rows->max_rows);
+		seam_json_string(&w->json, NULL, text);
+	}
 	if (rows->n_more_words) {
 		snprintf(text, sizeof(text), "%" PRIu64 " texts of events and "
 			 "arguments are left out: a page has at most %d",
@@ -363,6 +369,18 @@ static void put_columns(struct page_writer *w)
 		SEAM_COLUMN("calls.func", &rows->calls, function, false),
 		SEAM_COLUMN("calls.depth", &rows->calls, depth, false),
 		SEAM_COLUMN("calls.text", &rows->calls, text, false),
+		SEAM_COLUMN("intervals.begin", &rows->intervals, begin_ns,
+			    true),
+		SEAM_COLUMN("intervals.duration", &rows->intervals,
+			    duration_ns, false),
+		SEAM_COLUMN("intervals.blocked", &rows->intervals,
+			    off.blocked_ns, false),
+		SEAM_COLUMN("intervals.preempted", &rows->intervals,
+			    off.preempted_ns, false),
+		SEAM_COLUMN("intervals.thread", &rows->intervals, thread,
+			    false),
+		SEAM_COLUMN("intervals.name", &rows->intervals, name, false),
+		SEAM_COLUMN("intervals.text", &rows->intervals, text, false),
 		SEAM_COLUMN("marks.time", &rows->marks, time_ns, true),
 		SEAM_COLUMN("marks.duration", &rows->marks, duration_ns,
 			    false),
@@ -459,6 +477,9 @@ static void say_left_out(const struct page_writer *w,
 		    "the time line: a page has at most %" PRIu64 "; --time "
 		    "selects a part with all of them", rows->n_short_calls,
 		    rows->least_call_ns, rows->max_rows);
+	if (rows->n_more_intervals)
+		say("%" PRIu64 " marked intervals are left out",
+		    rows->n_more_intervals);
 	if (rows->n_more_marks || rows->n_more_words)
 		say("%" PRIu64 " events of the program and %" PRIu64 " texts "
 		    "are left out", rows->n_more_marks, rows->n_more_words);

@@ -358,6 +358,69 @@ static int find_calls_of(struct seam_page_rows *rows, uint32_t thread)
 	return rows->is_failed ? -ENOMEM : r;
 }
 
+struct page_track {
+	struct seam_page_rows *rows;
+	const struct seam_track *track;
+};
+
+static int add_interval(void *context, const struct seam_marked *marked)
+{
+	const struct page_track *t = context;
+	struct seam_page_rows *rows = t->rows;
+	const struct seam_profile *p = rows->parts->profile;
+	const struct seam_instant at = {
+		.time_ns = marked->begin_ns, .thread = t->track->thread,
+		.event = t->track->event,
+	};
+	struct seam_bytes name = {
+		.data = (const uint8_t *)marked->name,
+		.size = strlen(marked->name),
+	};
+	uint64_t begin_ns = seam_page_since(p, marked->begin_ns);
+	char text[SEAM_INSTANT_DATA];
+
+	if (!seam_selected_has_mark(rows->parts->selected, &at, name))
+		return 0;
+	if (rows->intervals.n >= rows->max_rows) {
+		rows->n_more_intervals++;
+		return 0;
+	}
+	return SEAM_ARRAY_ADD(&rows->intervals, (struct seam_page_interval) {
+		.begin_ns = begin_ns, .thread = t->track->thread,
+		.duration_ns = seam_page_since(p, marked->end_ns) - begin_ns,
+		.off = marked->off,
+		.name = seam_page_word(rows, marked->name),
+		.text = seam_page_word(rows, seam_instant_data(marked->text,
+							       text)),
+	}) ? 0 : -ENOMEM;
+}
+
+static int by_begin(const void *a, const void *b)
+{
+	const struct seam_page_interval *x = a, *y = b;
+
+	return SEAM_COMPARE(x->thread, y->thread) ?:
+	       SEAM_COMPARE(x->begin_ns, y->begin_ns) ?:
+	       SEAM_COMPARE(y->duration_ns, x->duration_ns);
+}
+
+static int find_intervals(struct seam_page_rows *rows)
+{
+	const struct seam_profile *p = rows->parts->profile;
+	int r = 0;
+
+	for (size_t i = 0; i < p->tracks.n && !r; i++) {
+		struct page_track t = { rows, &p->tracks.items[i] };
+
+		if (t.track->reader->marked)
+			r = t.track->reader->marked(t.track,
+				waits_of(rows, t.track->thread), add_interval,
+				&t);
+	}
+	SEAM_ARRAY_SORT(&rows->intervals, by_begin);
+	return r;
+}
+
 /* The shortest duration of which there are few enough calls. */
 static int find_least(struct seam_page_rows *rows)
 {
@@ -395,7 +458,7 @@ int seam_page_rows_init(struct seam_page_rows *rows,
 		r = find_least(rows);
 	for (uint32_t i = 0; !r && i < p->threads.n; i++)
 		r = find_calls_of(rows, i);
-	return r;
+	return r ? r : find_intervals(rows);
 }
 
 void seam_page_rows_fini(struct seam_page_rows *rows)
@@ -404,4 +467,5 @@ void seam_page_rows_fini(struct seam_page_rows *rows)
 	free(rows->samples.items);
 	free(rows->calls.items);
 	free(rows->marks.items);
+	free(rows->intervals.items);
 }

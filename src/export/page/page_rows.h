@@ -47,24 +47,34 @@ struct seam_page_mark {
 	uint8_t kind;
 };
 
+/* An interval that the program marked (struct seam_marked). */
+struct seam_page_interval {
+	uint64_t begin_ns, duration_ns;
+	struct seam_off_time off;
+	uint32_t thread, name, text;
+};
+
 struct seam_page_rows {
 	const struct seam_page_part *part;
 	const struct seam_parts *parts;
-	uint64_t max_rows;		/* of samples, and of calls */
+	uint64_t max_rows;		/* of each table */
 	struct seam_strings words;
 	SEAM_ARRAY(struct seam_page_sample) samples;	/* by time */
 	SEAM_ARRAY(struct seam_page_call) calls;	/* by thread, begin */
 	SEAM_ARRAY(struct seam_page_mark) marks;	/* by time */
+	/* by thread, begin; the longer of two that begin together first */
+	SEAM_ARRAY(struct seam_page_interval) intervals;
 	uint64_t n_merged;		/* samples that are part of a row */
 	uint64_t n_short_calls;		/* left out */
 	uint64_t least_call_ns;		/* of those that are not */
 	uint64_t n_more_marks;		/* left out */
+	uint64_t n_more_intervals;	/* likewise */
 	uint64_t n_more_words;		/* texts that are "" therefore */
 	bool is_failed;			/* out of memory */
 };
 
 /*
- * At most @max_rows samples, and calls.  0 or -errno, -EFBIG for more distinct
+ * At most @max_rows samples, calls and intervals each.  0 or -errno, -EFBIG for more distinct
  * stacks; seam_page_rows_fini() is due in any case.
  */
 int seam_page_rows_init(struct seam_page_rows *rows,

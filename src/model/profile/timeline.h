@@ -21,6 +21,7 @@
 #pragma once
 
 #include "model/profile/selection.h"
+#include "model/profile/waits.h"
 
 /* Of equal times, those of logs come first, in the order of their log. */
 enum seam_item_kind {
@@ -52,8 +53,27 @@ struct seam_item {
 	struct seam_bytes data;
 };
 
+/* An interval that the program marked by two events (model/xray/marked.h). */
+enum { SEAM_MARKED_NAME = 256 };
+struct seam_marked {
+	uint64_t begin_ns, end_ns;
+	struct seam_off_time off;	/* of it, the thread had no CPU */
+	char name[SEAM_MARKED_NAME];
+	struct seam_bytes text;		/* printable; borrowed from the log */
+};
+
+/* 0 to go on. */
+typedef int seam_marked_fn(void *context, const struct seam_marked *marked);
+
 /* How the items of a track are read. */
 struct seam_track_reader {
+	/*
+	 * Its marked intervals, as they end, of a thread that has @waits.  0,
+	 * -ENOMEM, or what @found returned.
+	 */
+	int (*marked)(const struct seam_track *track,
+		      struct seam_wait_cursor waits, seam_marked_fn *found,
+		      void *context);
 	/* Open: a cursor at the first item.  0 or -ENOMEM. */
 	int (*open)(const struct seam_track *track, void **cursor);
 	/* 1 with the next item, 0 at the end, or -errno. */

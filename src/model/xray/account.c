@@ -67,15 +67,28 @@ static inline struct seam_account_row *find_row(struct sums *sums, uint64_t slot
 }
 
 /* The octave of *@id, which is 0 where there is none yet; NULL: no memory. */
-static inline struct seam_octave *find_octave(struct sums *sums, uint32_t *id)
+static inline struct seam_octave *find_octave(struct seam_account *account,
+					      uint32_t *id)
 {
 	while (__builtin_expect(!*id, 0)) {	/* octave 0 is in no row */
-		if (!SEAM_ARRAY_ADD(&sums->account.octaves,
+		if (!SEAM_ARRAY_ADD(&account->octaves,
 				    (struct seam_octave) { 0 }))
 			return NULL;
-		*id = (uint32_t)sums->account.octaves.n - 1;
+		*id = (uint32_t)account->octaves.n - 1;
 	}
-	return &sums->account.octaves.items[*id];
+	return &account->octaves.items[*id];
+}
+
+bool seam_account_count(struct seam_account *account,
+			struct seam_account_row *row, uint64_t ns)
+{
+	unsigned int bucket = seam_histogram_bucket(ns);
+	struct seam_octave *octave = find_octave(account,
+		&row->octave[bucket / SEAM_HISTOGRAM_STEPS]);
+
+	if (octave)
+		octave->n[bucket % SEAM_HISTOGRAM_STEPS]++;
+	return octave != NULL;
 }
 
 /* Add @call to @row and to @octave of its histogram. */
@@ -101,7 +114,8 @@ static void count_one(struct sums *sums,
 	unsigned int bucket = seam_histogram_bucket(call->ns);
 	struct seam_account_row *row = find_row(sums, call->slot);
 	struct seam_octave *octave = !row ? NULL :
-		find_octave(sums, &row->octave[bucket / SEAM_HISTOGRAM_STEPS]);
+		find_octave(&sums->account,
+			    &row->octave[bucket / SEAM_HISTOGRAM_STEPS]);
 
 	if (octave)
 		count(row, octave, call, bucket);
@@ -157,8 +171,19 @@ static void end_call(void *context, struct seam_calls *calls,
 		});
 }
 
+static void count_logged(void *context, struct seam_calls *calls,
+			 const struct seam_xray_batch *batch,
+			 const struct seam_xray_event *event)
+{
+	struct sums *sums = context;
+
+	(void)calls;
+	(void)batch;
+	sums->account.n_logged += event->kind != SEAM_XRAY_ARGUMENT;
+}
+
 static const struct seam_calls_sink plain_sink = {
-	.end = end_call, .ended = count_ended,
+	.end = end_call, .ended = count_ended, .event = count_logged,
 };
 
 static void add_edge(struct sums *sums,
@@ -240,7 +265,7 @@ static void end_detailed(void *context, struct seam_calls *calls,
 }
 
 static const struct seam_calls_sink detailed_sink = {
-	.end = end_detailed,
+	.end = end_detailed, .event = count_logged,
 };
 
 /* Count the calls of stream @id; open ones end at its last event. */
@@ -285,7 +310,7 @@ static int add_row(struct sums *sums, const struct seam_account_row *from,
 
 		if (!from->octave[o])
 			continue;
-		octave = find_octave(sums, &row->octave[o]);
+		octave = find_octave(&sums->account, &row->octave[o]);
 		if (!octave)
 			return -ENOMEM;
 		for (size_t i = 0; i < SEAM_HISTOGRAM_STEPS; i++)
@@ -312,6 +337,7 @@ static int add_sums(struct sums *sums, const struct sums *from)
 		seam_repairs_add(&sums->calls.repairs[i],
 				 from->calls.repairs[i]);
 	sums->account.n_in_runs += account->n_in_runs;
+	sums->account.n_logged += account->n_logged;
 	seam_xray_problems_merge(&sums->account.problems, &account->problems);
 	return *error;
 }

@@ -86,6 +86,7 @@ struct seam_account {
 	uint64_t n_in_runs;		/* calls that ended in runs */
 	/* those of rows (call_waits.h); borrowed; NULL: not known */
 	const struct seam_thread_waits *waits;
+	uint64_t n_logged;		/* custom and typed events */
 };
 
 /* 0, or -ENOMEM.  Cost: about 4 ns a record. */
@@ -94,6 +95,10 @@ int seam_account_build(struct seam_account *account,
 		       const struct seam_account_options *options,
 		       struct seam_err *err);
 void seam_account_fini(struct seam_account *account);
+
+/* Count @ns in the histogram of @row alone.  False: no memory. */
+bool seam_account_count(struct seam_account *account,
+			struct seam_account_row *row, uint64_t ns);
 
 /*
  * The duration that at least @fraction of the calls did not exceed: that of

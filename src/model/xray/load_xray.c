@@ -8,6 +8,7 @@
 
 #include "base/pair_map.h"
 #include "model/xray/call_names.h"
+#include "model/xray/marked.h"
 #include "model/xray/stream_calls.h"
 
 /* Threads of one tid to look at: a hostile recording may have a million. */
@@ -200,8 +201,19 @@ static void close_cursor(void *cursor)
 	free(c);
 }
 
+static int read_marked(const struct seam_track *track,
+		       struct seam_wait_cursor waits, seam_marked_fn *found,
+		       void *context)
+{
+	const struct track_source *source = track->source;
+
+	return seam_marked_read(source->trace, (uint32_t)track->stream, waits,
+				found, context, NULL);
+}
+
 static const struct seam_track_reader track_reader = {
-	.open = open_cursor, .next = next_item, .close = close_cursor,
+	.marked = read_marked, .open = open_cursor, .next = next_item,
+	.close = close_cursor,
 };
 
 static void free_source(void *object)

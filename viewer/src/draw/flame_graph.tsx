@@ -21,7 +21,7 @@ import { drawFlame, fontOf, labelOf, ROW } from "./flame_draw";
 import { foundIn, layOut, rowsIn, siblings, type Layout }
 	from "./flame_layout";
 import { frameText, nodeName } from "./flame_text";
-import { foundFunctions } from "./found";
+import { foundFunctions } from "../engine/search";
 import { labelsOf, widthIn, type Labels } from "./labels";
 import { useSurface, type Surface } from "./surface";
 import { hideTip } from "./tip_box";

@@ -10,7 +10,7 @@ import { mix, pixelOf } from "./raster";
 
 const NAMES = [
 	"page", "raised", "text", "dim", "rule", "edge", "accent", "mark",
-	"kernel", "native", "jit", "guest", "blocked", "preempted", "inlined",
+	"kernel", "native", "jit", "guest", "interval", "blocked", "preempted", "inlined",
 	"unknown", "group", "less0", "less1", "less2", "same", "more0", "more1",
 	"more2", "hit", "warn",
 ] as const;
@@ -20,7 +20,7 @@ type Name = typeof NAMES[number];
 export interface Palette {
 	css: Record<Name, string>;
 	pixel: Record<Name, number>;
-	/* by layer, three shades each: neighbours can be told apart */
+	/* by layer, MARKED too, three shades each: neighbours differ */
 	layers: number[][];
 	layerCss: string[][];
 	inlinedCss: string[];
@@ -52,7 +52,7 @@ export function readPalette(): Palette {
 	/* in the dark, text is light: away from it is towards the page */
 	const away = isDark ? pixel.page : pixel.text;
 	const of = (name: Name) => shades(pixel[name], pixel.page, away);
-	const layers = LAYERS.map(of);
+	const layers = [...LAYERS, "interval" as const].map(of);
 
 	return {
 		css, pixel, layers, isDark,

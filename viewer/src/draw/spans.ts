@@ -7,6 +7,11 @@
  * pyramid: a block of four spans, or of four blocks, has its end, its longest
  * span and the sum of its spans.  A block without a span as wide as a pixel is
  * drawn as a part of one box; so a picture costs its pixels, not its spans.
+ *
+ * Pictures of many spans have these boxes made already: a rung has them for
+ * pixels of its grain, and a picture with larger pixels merges boxes of the
+ * last rung that is not coarser.  The pyramid is left for what a rung's box has on
+ * both sides of the picture's edge, and for pictures closer than all rungs.
  */
 import { lowerBound } from "../engine/arrays";
 
@@ -21,6 +26,16 @@ interface Level {
 	sum: Float64Array;
 }
 
+/* Boxes of all lanes, one after the other. */
+interface Rung {
+	grain: number;		/* no gap in a box is as long */
+	start: Uint32Array;	/* by lane its first box; one more at the end */
+	begin: Float64Array;
+	end: Float64Array;
+	sum: Float64Array;
+	first: Uint32Array;	/* its first span; one more at the end */
+}
+
 export interface Spans {
 	n: number;
 	nLanes: number;
@@ -29,6 +44,7 @@ export interface Spans {
 	end: Float64Array;
 	row: Uint32Array;	/* of the profile's table */
 	levels: Level[];
+	rungs: Rung[];		/* finest first */
 }
 
 /* Rows of a table as spans; rows with lane NONE are left out. */
@@ -59,7 +75,7 @@ function* sorted(from: SpanSource): Generator<void, Spans> {
 	const spans: Spans = {
 		n: kept, nLanes, start, begin: new Float64Array(kept),
 		end: new Float64Array(kept), row: new Uint32Array(kept),
-		levels: [],
+		levels: [], rungs: [],
 	};
 
 	for (let i = 0; i < n; i++) {
@@ -157,6 +173,83 @@ function fillFromLevel(level: Level, b: number, below: Level, lo: number,
 	level.sum[b] = sum;
 }
 
+const LEAST_MERGED = 0.6;	/* a rung has at most so many of the boxes below */
+const FEW_BOXES = 256;		/* of a lane: it needs no coarser rung */
+
+/* Spans as boxes. */
+function spansAsRung(spans: Spans): Rung {
+	const { start, begin, end, n } = spans, sum = new Float64Array(n);
+	const first = new Uint32Array(n + 1);
+
+	for (let i = 0; i < n; i++) {
+		sum[i] = end[i]! - begin[i]!;
+		first[i] = i;
+	}
+	first[n] = n;
+	return { grain: 0, start, begin, end, sum, first };
+}
+
+/* The boxes for pixels of @grain, by the rules of a Walk. */
+function* rungAbove(below: Rung, grain: number, nLanes: number):
+		Generator<void, Rung> {
+	const n = below.sum.length, start = new Uint32Array(nLanes + 1);
+	const begin = new Float64Array(n), end = new Float64Array(n);
+	const sum = new Float64Array(n), first = new Uint32Array(n + 1);
+	let at = -1;
+
+	for (let k = 0, i = 0; k < nLanes; k++) {
+		/* a box that may grow */
+		let isOpen = false;
+
+		for (; i < below.start[k + 1]!; i++) {
+			const b = below.begin[i]!, e = below.end[i]!;
+
+			if (!isOpen || e - b >= grain ||
+			    b - end[at]! >= grain) {
+				at++;
+				begin[at] = b;
+				first[at] = below.first[i]!;
+			}
+			end[at] = e;
+			sum[at]! += below.sum[i]!;
+			isOpen = e - begin[at]! < grain;
+			if (i % SLICE === SLICE - 1)
+				yield;
+		}
+		start[k + 1] = at + 1;
+	}
+	first[at + 1] = below.first[n]!;
+	return { grain, start, begin: begin.slice(0, at + 1),
+		 end: end.slice(0, at + 1), sum: sum.slice(0, at + 1),
+		 first: first.slice(0, at + 2) };
+}
+
+/* From the grain at which the fullest lane begins to merge. */
+function* buildRungs(spans: Spans): Generator<void, Rung[]> {
+	const { start, begin, end, nLanes } = spans, rungs: Rung[] = [];
+	let least = Infinity, longest = 0;
+
+	for (let k = 0; k < nLanes; k++) {
+		const n = start[k + 1]! - start[k]!;
+		const ns = n && end[start[k + 1]! - 1]! - begin[start[k]!]!;
+
+		if (n > FEW_BOXES && ns > 0)
+			least = Math.min(least, ns / n);
+		longest = Math.max(longest, ns);
+	}
+	if (least === Infinity)
+		return rungs;
+	let below = spansAsRung(spans);
+
+	for (let grain = least; grain < longest / FEW_BOXES; grain *= 2) {
+		const rung = yield* rungAbove(below, grain, nLanes);
+
+		if (rung.sum.length <= LEAST_MERGED * below.sum.length)
+			rungs.push(below = rung);
+	}
+	return rungs;
+}
+
 /* Each yield is a place to pause; see slices.ts. */
 export function* buildSpans(from: SpanSource): Generator<void, Spans> {
 	const spans = yield* sorted(from);
@@ -169,6 +262,7 @@ export function* buildSpans(from: SpanSource): Generator<void, Spans> {
 		below = yield* levelAbove(spans, below);
 		spans.levels.push(below);
 	}
+	spans.rungs = yield* buildRungs(spans);
 	return spans;
 }
 
@@ -259,14 +353,43 @@ function visit(w: Walk, height: number, b: number): void {
 			visitSpan(w, i);
 }
 
-export function walkSpans(spans: Spans, lane: number, from: number, to: number,
-			  grain: number, sink: SpanSink): void {
-	const w: Walk = { spans, lane, from, to, grain, sink, begin: 0, end: 0,
-			  sum: 0, first: -1 };
+/* The last rung that is not coarser than pixels of @grain. */
+function rungOf({ rungs }: Spans, grain: number): Rung | null {
+	let i = rungs.length;
+
+	while (i > 0 && rungs[i - 1]!.grain > grain)
+		i--;
+	return grain < Infinity && i ? rungs[i - 1]! : null;
+}
+
+function visitRung(w: Walk, rung: Rung): void {
+	const { begin, end, sum, first } = rung, { from, to } = w;
+	const last = rung.start[w.lane + 1]!;
+
+	for (let i = lowerBound(end, from, rung.start[w.lane]!, last);
+	     i < last && begin[i]! < to; i++) {
+		const isOne = first[i + 1]! - first[i]! === 1;
+
+		if (isOne) {
+			visitSpan(w, first[i]!);
+		} else if (begin[i]! >= from && end[i]! <= to) {
+			grow(w, begin[i]!, end[i]!, sum[i]!, first[i]!);
+		} else {
+			/* what of it is in the picture */
+			w.from = Math.max(from, begin[i]!);
+			w.to = Math.min(to, end[i]!);
+			visitLane(w);
+			w.from = from;
+			w.to = to;
+		}
+	}
+}
+
+/* The same by the pyramid. */
+function visitLane(w: Walk): void {
+	const { spans, lane } = w;
 	const n = spans.start[lane + 1]! - spans.start[lane]!;
 
-	if (n === 0)
-		return;
 	/* the level at which this lane is one block */
 	let height = -1;
 
@@ -276,6 +399,20 @@ export function walkSpans(spans: Spans, lane: number, from: number, to: number,
 		visitSpan(w, spans.start[lane]!);
 	else
 		visit(w, height, spans.levels[height]!.start[lane]!);
+}
+
+export function walkSpans(spans: Spans, lane: number, from: number, to: number,
+			  grain: number, sink: SpanSink): void {
+	const rung = rungOf(spans, grain);
+	const w: Walk = { spans, lane, from, to, grain, sink, begin: 0, end: 0,
+			  sum: 0, first: -1 };
+
+	if (spans.start[lane + 1] === spans.start[lane])
+		return;
+	if (rung)
+		visitRung(w, rung);
+	else
+		visitLane(w);
 	flush(w);
 }
 

@@ -12,7 +12,7 @@ import {
 	type Range, type Scene,
 } from "./time_scene";
 import { tipAt, trackTip, type Tip } from "./time_tip";
-import { trackAt, type Track } from "./tracks";
+import { CALL_ROW, trackAt, type Track } from "./tracks";
 
 export interface Control {
 	scene: Scene;
@@ -242,8 +242,8 @@ function describeMiddle(c: Control): void {
 
 	if (!track)
 		return;
-	const parts = [0, ...Array.from({ length: track.rows }, (_, d) =>
-		track.band + d * 15 + 1)].map(y => tipAt(c.scene, track, y,
+	const parts = [0, ...Array.from({ length: track.marked +
+		track.rows }, (_, d) => track.band + d * CALL_ROW + 1)].map(y => tipAt(c.scene, track, y,
 			middleOf(c), grain));
 	const text = parts.filter(tip => tip !== null)
 		.map(tip => [tip.title, ...tip.lines].join(", ")).join(". ");

@@ -13,7 +13,7 @@ import { shadeOf } from "./palette";
 import {
 	fillBox, fillPattern, mix, MIXES, mixesOf, repeatRow, type Raster,
 } from "./raster";
-import { walkSpans } from "./spans";
+import { walkSpans, type Spans } from "./spans";
 import type { Surface } from "./surface";
 import {
 	AXIS, durationOf, gutterOf, niceStep, OVERVIEW, tickText, TOP,
@@ -205,12 +205,15 @@ function callColours(pen: Pen, func: number): Uint32Array {
 	return colours;
 }
 
-/* The boxes of a row are drawn one pixel high, then the row is repeated. */
-function drawCallRow(pen: Pen, lane: number, y: number, height: number): void {
+/*
+ * A lane of calls or of marked intervals.  The boxes of a row are drawn one
+ * pixel high, then the row is repeated.
+ */
+function drawRow(pen: Pen, calls: Spans, func: Uint32Array, lane: number,
+		 y: number, height: number): void {
 	const { scene, raster, surface, left } = pen;
-	const grain = pen.grain * pen.side, { calls } = scene.base;
-	const { palette, scale } = surface;
-	const { func } = scene.profile.calls, line = Math.max(y, 0);
+	const grain = pen.grain * pen.side;
+	const { palette, scale } = surface, line = Math.max(y, 0);
 	const { pixels, width } = raster, at = line * width;
 	const fill = (x0: number, x1: number, pixel: number) => {
 		for (let x = x0; x < x1; x++)
@@ -230,7 +233,7 @@ function drawCallRow(pen: Pen, lane: number, y: number, height: number): void {
 			if (x1 - x0 > 3 * scale)
 				fill(x1 - 1, x1, palette.pixel.page);
 			if (x1 - x0 > 34 * scale)
-				nameCall(pen, row, x0, x1, y, height);
+				nameCall(pen, func[row]!, x0, x1, y, height);
 		},
 		merged(begin, end, sum, first) {
 			const share = sum / Math.max(grain, end - begin);
@@ -245,10 +248,9 @@ function drawCallRow(pen: Pen, lane: number, y: number, height: number): void {
 	repeatRow(raster, line, y + height - 1, left);
 }
 
-function nameCall(pen: Pen, row: number, x0: number, x1: number, y: number,
+function nameCall(pen: Pen, func: number, x0: number, x1: number, y: number,
 		  height: number): void {
 	const { scale, palette } = pen.surface;
-	const func = pen.scene.profile.calls.func[row]!;
 
 	addText(pen, {
 		x: x0 + 3 * scale, y: y + height - 4.5 * scale,
@@ -259,6 +261,40 @@ function nameCall(pen: Pen, row: number, x0: number, x1: number, y: number,
 }
 
 /* -- tracks ------------------------------------------------------------- */
+
+function drawRows(pen: Pen, track: Track, top: number): void {
+	const { base, profile } = pen.scene, { scale } = pen.surface;
+	const y = (row: number) => Math.round(top + row * CALL_ROW * scale);
+	const height = Math.round(CALL_ROW * scale);
+
+	for (let i = 0; i < track.marked; i++)
+		drawRow(pen, base.intervals, profile.intervals.func,
+			base.intervalLane[track.id]! + i, y(i), height);
+	for (let d = 0; d < track.rows; d++)
+		drawRow(pen, base.calls, profile.calls.func,
+			base.callLane[track.id]! + d, y(track.marked + d),
+			height);
+}
+
+/* Where the calls are that the selection is inside of: a bar over the band. */
+function drawInside(pen: Pen, thread: number, y: number): void {
+	const { raster, scene, surface: { palette, scale } } = pen;
+	const height = Math.max(2, Math.round(3 * scale));
+	const bar = (begin: number, end: number) => {
+		const x = Math.max(pen.left, xOf(pen, begin));
+
+		fillBox(raster, x, y, Math.max(x + 1, xOf(pen, end)),
+			y + height, palette.pixel.accent);
+	};
+
+	if (scene.inside)
+		walkSpans(scene.inside, thread, scene.view.from, scene.view.to,
+			  pen.grain * pen.side, {
+			box: span => bar(scene.inside!.begin[span]!,
+					 scene.inside!.end[span]!),
+			merged: bar,
+		});
+}
 
 function drawTrack(pen: Pen, track: Track, y: number): void {
 	const { scene, surface } = pen, { scale, palette } = surface;
@@ -275,11 +311,8 @@ function drawTrack(pen: Pen, track: Track, y: number): void {
 		drawBand(pen, scene.bands.byThread, track.id, y, height,
 			 colours);
 		drawWaits(pen, track.id, y, height);
-		for (let d = 0; d < track.rows; d++)
-			drawCallRow(pen, scene.base.callLane[track.id]! + d,
-				    Math.round(y + height +
-					       d * CALL_ROW * scale),
-				    Math.round(CALL_ROW * scale));
+		drawInside(pen, track.id, y);
+		drawRows(pen, track, y + height);
 	} else if (track.kind === "cpu") {
 		drawBand(pen, scene.bands.byCpu, track.id, y, height, colours);
 	}
@@ -354,8 +387,25 @@ function drawAxis(pen: Pen): void {
 	}
 }
 
-/* All samples over the whole recording, and the visible part's frame. */
+/* The strip does not change while the picture moves: its pixels are kept. */
+let strip: { bands: object; palette: object; width: number; scale: number;
+	     pixels: Uint32Array } | null = null;
+
 function drawOverview(pen: Pen): void {
+	const { surface: { palette, scale }, raster: { width, pixels } } = pen;
+	const { bands } = pen.scene, n = width * Math.round(OVERVIEW * scale);
+
+	if (strip?.bands !== bands || strip.palette !== palette ||
+	    strip.width !== width || strip.scale !== scale) {
+		makeOverview(pen);
+		strip = { bands, palette, width, scale,
+			  pixels: pixels.slice(0, n) };
+	}
+	pixels.set(strip.pixels);
+}
+
+/* All samples over the whole recording. */
+function makeOverview(pen: Pen): void {
 	const { scene, surface, raster, left } = pen;
 	const { scale, palette } = surface, { profile, bands } = scene;
 	const height = Math.round((OVERVIEW - 6) * scale);

@@ -7,7 +7,7 @@
  * take some 100 MiB and 0.2 s.
  */
 import { byKey, memo, type ByKey } from "../engine/arrays";
-import { mainEvents } from "../engine/chosen";
+import { mainEvents, stacksOfModule } from "../engine/chosen";
 import { LAYERS, NONE, type Profile } from "../profile";
 import type { Selection } from "../select";
 import { buildBands, type Bands } from "./bands";
@@ -15,11 +15,15 @@ import { buildSpans, type Spans } from "./spans";
 
 /* Deeper calls are not drawn; the flame graph has them. */
 export const MAX_DEPTH = 64;
+/* Of marked intervals more that overlap are not drawn; tables have them. */
+const MAX_LANES = 16;
 
 export interface TimeBase {
 	waits: Spans;		/* lane 2 * thread, + 1: preempted */
 	calls: Spans;
 	callLane: Uint32Array;	/* by thread its first lane; one more */
+	intervals: Spans;	/* that the program marked */
+	intervalLane: Uint32Array;	/* as callLane */
 	marks: ByKey;		/* by thread; the last key: of no thread */
 	busy: Float64Array;	/* by thread, to order tracks; < 0: no rows */
 }
@@ -83,9 +87,40 @@ function* callLanes(profile: Profile):
 	return { first, lane };
 }
 
+/* Of a thread the first lane that is free when the interval begins. */
+function* intervalLanes(profile: Profile):
+		Generator<void, { first: Uint32Array; lane: Uint32Array }> {
+	const { intervals: { n, begin, duration, thread }, threads } = profile;
+	const first = new Uint32Array(threads.length + 1);
+	const lane = new Uint32Array(n).fill(NONE);
+	let free: number[] = [];
+
+	for (let i = 0; i < n; i++) {
+		if (i && thread[i] !== thread[i - 1])
+			free = [];
+		const found = free.findIndex(end => end <= begin[i]!);
+		const at = found < 0 ? free.length : found;
+
+		if (at < MAX_LANES) {
+			free[at] = begin[i]! + duration[i]!;
+			lane[i] = at;
+			first[thread[i]! + 1] = Math.max(at + 1,
+				first[thread[i]! + 1]!);
+		}
+		if (i % SLICE === SLICE - 1)
+			yield;
+	}
+	for (let t = 0; t < threads.length; t++)
+		first[t + 1]! += first[t]!;
+	for (let i = 0; i < n; i++)
+		if (lane[i] !== NONE)
+			lane[i]! += first[thread[i]!]!;
+	return { first, lane };
+}
+
 /* Time on a CPU by switches, else by samples; calls where there are none. */
 function* busyOf(profile: Profile): Generator<void, Float64Array> {
-	const { samples, calls, marks, threads, events } = profile;
+	const { samples, calls, marks, intervals, threads, events } = profile;
 	const busy = new Float64Array(threads.length).fill(-1);
 	const sampled = Uint8Array.from(events, e => e.kind === "sample" ? 1 : 0);
 	const add = (thread: number, ns: number) => {
@@ -104,8 +139,9 @@ function* busyOf(profile: Profile): Generator<void, Float64Array> {
 		if (i % SLICE === SLICE - 1)
 			yield;
 	}
-	for (let i = 0; i < marks.n; i++)
-		add(marks.thread[i]!, 0);
+	for (const { n, thread } of [marks, intervals])
+		for (let i = 0; i < n; i++)
+			add(thread[i]!, 0);
 	threads.forEach((t, i) => {
 		if (busy[i]! >= 0 && t.running >= 0)
 			busy[i] = t.running;
@@ -114,8 +150,9 @@ function* busyOf(profile: Profile): Generator<void, Float64Array> {
 }
 
 export function* buildBase(profile: Profile): Generator<void, TimeBase> {
-	const { samples, calls, marks, threads } = profile;
+	const { samples, calls, marks, intervals, threads } = profile;
 	const { first, lane } = yield* callLanes(profile);
+	const marked = yield* intervalLanes(profile);
 	const waits = yield* buildSpans({
 		n: samples.n, nLanes: 2 * threads.length,
 		lane: yield* waitLanes(profile),
@@ -128,6 +165,12 @@ export function* buildBase(profile: Profile): Generator<void, TimeBase> {
 			n: calls.n, nLanes: first[threads.length]!, lane,
 			begin: calls.begin, duration: calls.duration,
 		}),
+		intervals: yield* buildSpans({
+			n: intervals.n, nLanes: marked.first[threads.length]!,
+			lane: marked.lane, begin: intervals.begin,
+			duration: intervals.duration,
+		}),
+		intervalLane: marked.first,
 		marks: byKey(marks.thread.map(t => Math.min(t, threads.length)),
 			     marks.n, threads.length + 1),
 		busy: yield* busyOf(profile),
@@ -136,12 +179,17 @@ export function* buildBase(profile: Profile): Generator<void, TimeBase> {
 
 /* -- bands -------------------------------------------------------------- */
 
+/* The part of the selection that bands depend on. */
+export type Code = Pick<Selection, "layers" | "module">;
+
 /*
  * By stack the layer of the innermost frame that is not left out; 255: no
- * frame.  An empty stack has the layer of native code.
+ * frame, or none of the module.  An empty stack has the layer of native code.
  */
-function layerOfStacks(profile: Profile, layers: number[] | null): Uint8Array {
+function layerOfStacks(profile: Profile, { layers, module }: Code): Uint8Array {
 	const { stacks, frames, functions } = profile;
+	const through = module === null ? null :
+			stacksOfModule(profile, module);
 	const has = LAYERS.map((_, l) => !layers || layers.includes(l));
 	const of = new Uint8Array(stacks.n);
 
@@ -151,6 +199,9 @@ function layerOfStacks(profile: Profile, layers: number[] | null): Uint8Array {
 
 		of[i] = has[layer] ? layer : of[stacks.parent[i]!]!;
 	}
+	for (let i = 0; through && i < stacks.n; i++)
+		if (!through[i])
+			of[i] = 255;
 	return of;
 }
 
@@ -167,10 +218,9 @@ function periodOf(profile: Profile, rows: Uint32Array): number {
 
 /* Rows of @event by thread, by CPU and as a whole. */
 export function* buildTimeBands(profile: Profile, event: number,
-				layers: number[] | null):
-		Generator<void, TimeBands> {
+				code: Code): Generator<void, TimeBands> {
 	const { samples, threads } = profile, n = samples.n;
-	const ofStack = layerOfStacks(profile, layers);
+	const ofStack = layerOfStacks(profile, code);
 	const layer = new Uint8Array(n), all = new Uint32Array(n).fill(NONE);
 	const thread = new Uint32Array(n).fill(NONE);
 	const cpu = new Uint32Array(n).fill(NONE);
@@ -229,15 +279,15 @@ const keptOf = memo((_profile: Profile): Kept => ({ base: null,
 						    bands: new Map() }));
 
 /* Base and bands, of which those are made that are not there. */
-export function* timeIndex(profile: Profile, event: number,
-			   layers: number[] | null):
+export function* timeIndex(profile: Profile, event: number, code: Code):
 		Generator<void, { base: TimeBase; bands: TimeBands }> {
-	const kept = keptOf(profile), key = `${event} ${layers ?? ""}`;
+	const kept = keptOf(profile);
+	const key = `${event} ${code.layers ?? ""} ${code.module ?? ""}`;
 	let bands = kept.bands.get(key);
 
 	kept.base ??= yield* buildBase(profile);
 	if (!bands) {
-		bands = yield* buildTimeBands(profile, event, layers);
+		bands = yield* buildTimeBands(profile, event, code);
 		if (kept.bands.size >= 3)
 			kept.bands.clear();
 		kept.bands.set(key, bands);

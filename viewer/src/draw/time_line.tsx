@@ -6,15 +6,17 @@
  * tables and of screens.
  */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { tableOf } from "../engine/call_index";
+import { intervalsOf, matchingCalls } from "../engine/chosen";
 import { LAYERS, type Profile } from "../profile";
 import type { Selection } from "../select";
+import { runAtOnce, runInSlices } from "../slices";
 import { formatNs, formatWeight, visible } from "../text";
 import { N_LAYERS, weightIn } from "./bands";
 import "./draw.css";
-import { foundFunctions } from "./found";
+import { foundFunctions } from "../engine/search";
 import { labelsOf, widthIn } from "./labels";
-import { runInSlices } from "./slices";
-import { timeIn } from "./spans";
+import { buildSpans, timeIn, type Spans } from "./spans";
 import { useSurface, type Surface } from "./surface";
 import {
 	cancelGesture, KEYS, onKey, pointerDown, pointerDrag, pointerUp, tipOf,
@@ -46,8 +48,9 @@ function useIndex(profile: Profile, selection: Selection): Index | null {
 	const layers = selection.layers?.join(",") ?? "";
 	const [index, setIndex] = useState<Index | null>(null);
 
-	useEffect(() => runInSlices(timeIndex(profile, event, selection.layers),
-				    setIndex), [profile, event, layers]);
+	useEffect(() => runInSlices(timeIndex(profile, event, selection),
+				    setIndex),
+		  [profile, event, layers, selection.module]);
 	return index;
 }
 
@@ -136,6 +139,22 @@ function usePointer(control: Control, canvas: { current: HTMLCanvasElement |
 	};
 }
 
+/* By thread the calls that the selection is inside of. */
+function insideOf(profile: Profile, selection: Selection): Spans | null {
+	if (!selection.calls)
+		return null;
+	const { start, begin, end, n } = intervalsOf(profile,
+		tableOf(profile, selection.calls.func),
+		matchingCalls(profile, selection, selection.calls));
+	const nLanes = profile.threads.length, lane = new Uint32Array(n);
+
+	for (let t = 0; t < nLanes; t++)
+		lane.fill(t, start[t], start[t + 1]);
+	return runAtOnce(buildSpans({ n, nLanes, lane, begin,
+				      duration: end.map((at, i) =>
+					at - begin[i]!) }));
+}
+
 /* What handlers change, kept over renderings. */
 function useControl(props: TimeLineProps, index: Index, tracks: Track[]):
 		Control {
@@ -147,7 +166,7 @@ function useControl(props: TimeLineProps, index: Index, tracks: Track[]):
 			profile, ...index, tracks, selection, drag: null,
 			view: firstRange(profile, selection), scrollTop: 0,
 			current: -1, hasFocus: false, showWakers: false,
-			found: null,
+			found: null, inside: null,
 		},
 		width: 1, gesture: null, select: props.select,
 		changed: () => undefined, scrollTo: () => undefined,
@@ -198,6 +217,8 @@ function Tracks(props: TimeLineProps & { index: Index }) {
 
 	control.scene.found = useMemo(() => foundFunctions(profile,
 		selection.search), [profile, selection.search]);
+	control.scene.inside = useMemo(() => insideOf(profile, selection),
+				       [profile, selection]);
 	control.changed = () => {
 		hideTip(tipBox.current);
 		setWakers(control.scene.showWakers);
@@ -283,6 +304,8 @@ function Legend({ profile, index }: { profile: Profile; index: Index }) {
 		{event && LAYERS.filter((_, l) => sums[sums.length - N_LAYERS +
 			l]! > 0).map(layer => <li key={layer}>
 			<i class={layer} />{layer}</li>)}
+		{profile.intervals.n > 0 && <li><i class="interval" />marked by
+			the program</li>}
 		{has(0) && <li><i class="blocked" />blocked</li>}
 		{has(1) && <li><i class="preempted" />preempted</li>}
 		{event && <li>bands: {visible(event.name)}, {index.bands.period ?

@@ -3,6 +3,7 @@
 import type { Profile } from "../profile";
 import type { Selection } from "../select";
 import type { Labels } from "./labels";
+import type { Spans } from "./spans";
 import type { TimeBands, TimeBase } from "./time_index";
 import type { Track } from "./tracks";
 
@@ -29,6 +30,8 @@ export interface Scene {
 	hasFocus: boolean;
 	showWakers: boolean;
 	found: Uint8Array | null;	/* by function; null: no search */
+	/* by thread the calls of selection.calls; null: there is no such */
+	inside: Spans | null;
 }
 
 /* Names cut to pixels, for one font. */

@@ -90,6 +90,19 @@ function callTip(scene: Scene, span: number): Tip {
 	], func, { from: calls.begin[row]!, to: calls.begin[row]! + ns });
 }
 
+function intervalTip(scene: Scene, span: number): Tip {
+	const { profile, base } = scene, { intervals, words } = profile;
+	const row = base.intervals.row[span]!, func = intervals.func[row]!;
+	const from = intervals.begin[row]!, ns = intervals.duration[row]!;
+	const text = words[intervals.text[row]!] ?? "";
+
+	return tip(functionName(profile, func), [
+		`marked by the program, ${formatNs(ns)}`,
+		`from ${tickText(from, 1000)}`,
+		text !== "" && cut(visible(text), 400),
+	], func, { from, to: from + ns });
+}
+
 /* Marks near @time, up to five. */
 function markTip(scene: Scene, key: number, time: number, slack: number):
 		Tip | null {
@@ -180,9 +193,16 @@ export function tipAt(scene: Scene, track: Track, y: number, time: number,
 		return sampleTip(scene, track, time, grain);
 	if (track.kind !== "thread")
 		return null;
+	if (row >= 0 && row < track.marked) {
+		const span = spanAt(base.intervals,
+			base.intervalLane[track.id]! + row, time, slack);
+
+		return span < 0 ? null : intervalTip(scene, span);
+	}
 	if (row >= 0) {
-		const span = row < track.rows ? spanAt(base.calls,
-			base.callLane[track.id]! + row, time, slack) : -1;
+		const depth = row - track.marked;
+		const span = depth < track.rows ? spanAt(base.calls,
+			base.callLane[track.id]! + depth, time, slack) : -1;
 
 		return span < 0 ? null : callTip(scene, span);
 	}

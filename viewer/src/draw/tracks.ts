@@ -3,8 +3,8 @@
  * tracks.ts - the rows of the time line: what each shows, and where
  *
  * Processes and, in each, threads: the busiest first; then CPUs.  A track of a
- * thread has a band of samples and waits and, below it, a row for each depth of
- * calls.  Sizes are CSS pixels.
+ * thread has a band of samples and waits and, below it, rows of marked intervals
+ * and a row for each depth of calls.  Sizes are CSS pixels.
  */
 import { rowName, threadName } from "../engine/rows";
 import type { Profile } from "../profile";
@@ -25,6 +25,7 @@ export interface Track {
 	y: number;
 	height: number;
 	band: number;		/* its height; 0: no band */
+	marked: number;		/* rows of intervals */
 	rows: number;		/* of calls that are shown */
 	depth: number;		/* of all calls */
 }
@@ -60,9 +61,11 @@ function threadTrack(profile: Profile, base: TimeBase, bands: TimeBands,
 		start[lane + n]! > start[lane]!;
 	const band = has(bands.byThread.start, t, 1) ||
 		     has(base.waits.start, 2 * t, 2) || !depth ? BAND : 0;
+	const marked = base.intervalLane[t + 1]! - base.intervalLane[t]!;
 
 	return { kind: "thread", id: t, name: threadName(profile, t), band,
-		 rows, depth, height: band + rows * CALL_ROW + GAP };
+		 marked, rows, depth,
+		 height: band + (marked + rows) * CALL_ROW + GAP };
 }
 
 /* @open: threads all of whose calls are shown. */
@@ -78,11 +81,13 @@ export function layOutTracks(profile: Profile, base: TimeBase,
 		y += track.height;
 	};
 	const heading = (id: number, name: string) => put({ kind: "heading", id,
-		name, height: HEADING, band: 0, rows: 0, depth: 0 });
+		name, height: HEADING, band: 0, marked: 0, rows: 0,
+		depth: 0 });
 
 	if (marks.start[nThreads + 1]! > marks.start[nThreads]!)
 		put({ kind: "marks", id: 0, name: "no thread",
-		      height: MARKS + GAP, band: MARKS, rows: 0, depth: 0 });
+		      height: MARKS + GAP, band: MARKS, marked: 0, rows: 0,
+		      depth: 0 });
 	for (const { process, threads } of threadOrder(profile, base.busy)) {
 		heading(process, rowName(profile, "process", process));
 		for (const t of threads)
@@ -93,7 +98,8 @@ export function layOutTracks(profile: Profile, base: TimeBase,
 	for (let cpu = 0; cpu < nCpus; cpu++)
 		if (bands.byCpu.start[cpu + 1]! > bands.byCpu.start[cpu]!)
 			put({ kind: "cpu", id: cpu, name: `CPU ${cpu}`,
-			      height: CPU + GAP, band: CPU, rows: 0, depth: 0 });
+			      height: CPU + GAP, band: CPU, marked: 0, rows: 0,
+			      depth: 0 });
 	return tracks;
 }
 

@@ -1,21 +1,40 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * call_index.ts - what is the same in every selection of the calls
+ * call_index.ts - what is the same in every selection of calls and intervals
  *
  * Each index is made when a view first needs it and kept with the profile.
  * The rules are those of src/model/xray/account.c and call_waits.c.
  */
-import { NONE, type Profile } from "../profile";
+import { MARKED, NONE, type Profile, type Timed } from "../profile";
 import { byKey, lowerBound, memo, type ByKey } from "./arrays";
 import { pathBelow, type Paths } from "./paths";
 
-/* Calls by function, in the order of the table. */
-export const callsByFunction = memo((profile: Profile): ByKey =>
-	byKey(profile.calls.func, profile.calls.n, profile.functions.n));
+/* The table that has the calls, or the marked intervals, of @func. */
+export const tableOf = (profile: Profile, func: number): Timed =>
+	profile.functions.layer[func] === MARKED ? profile.intervals :
+	profile.calls;
 
-/* Calls by thread: begins ascend. */
-export const callsByThread = memo((profile: Profile): ByKey =>
-	byKey(profile.calls.thread, profile.calls.n, profile.threads.length));
+const byFunction = memo((profile: Profile) => ({
+	calls: byKey(profile.calls.func, profile.calls.n,
+		     profile.functions.n),
+	intervals: byKey(profile.intervals.func, profile.intervals.n,
+			 profile.functions.n),
+}));
+
+/* Rows of a table by function, in the order of the table. */
+export const rowsByFunction = (profile: Profile, table: Timed): ByKey =>
+	table === profile.calls ? byFunction(profile).calls :
+	byFunction(profile).intervals;
+
+/* The rows of @func in its table. */
+export function rowsOfFunction(profile: Profile, func: number): Uint32Array {
+	const { start, rows } = rowsByFunction(profile,
+					       tableOf(profile, func));
+
+	return func < profile.functions.n ?
+	       rows.subarray(start[func], start[func + 1]) :
+	       new Uint32Array(0);
+}
 
 /* By call: 1 where no caller of it is a call of the same function. */
 export const outermostCalls = memo((profile: Profile): Uint8Array => {
@@ -76,17 +95,22 @@ function waitedUntil(waits: ThreadWaits, time: number): number {
 	       (next ? Math.max(0, waits.to[next - 1]! - time) : 0);
 }
 
-/* By call, ns: of its time, and of its self time, the thread had no CPU. */
-export interface CallWaits {
+/* By row, ns: of its time the thread had no CPU. */
+export interface TimedWaits {
 	blocked: Float64Array;
 	preempted: Float64Array;
+}
+
+/* The same of calls, and of their self time. */
+export interface CallWaits extends TimedWaits {
 	selfBlocked: Float64Array;
 	selfPreempted: Float64Array;
 }
 
-/* By call its waits that have a place in time. */
-function placedWaits(profile: Profile, preempted: boolean): Float64Array {
-	const { n, begin, duration, thread } = profile.calls;
+/* By row its waits that have a place in time. */
+function placedWaits(profile: Profile, table: Timed, preempted: boolean):
+		Float64Array {
+	const { n, begin, duration, thread } = table;
 	const waits = waitsByThread(profile, preempted);
 	const all = new Float64Array(n);
 
@@ -100,18 +124,26 @@ function placedWaits(profile: Profile, preempted: boolean): Float64Array {
 	return all;
 }
 
-function waitsIn(profile: Profile, preempted: boolean):
-		{ all: Float64Array; self: Float64Array } {
-	const { n, parent } = profile.calls;
-	const known = preempted ? profile.calls.preempted :
-		      profile.calls.blocked;
-	const all = known?.length ? known : placedWaits(profile, preempted);
+function waitsIn(profile: Profile, table: Timed): TimedWaits {
+	const { blocked, preempted } = table;
+
+	return {
+		blocked: blocked?.length ? blocked :
+			placedWaits(profile, table, false),
+		preempted: preempted?.length ? preempted :
+			placedWaits(profile, table, true),
+	};
+}
+
+/* @all without what is in direct callees. */
+function selfOf({ calls: { n, parent } }: Profile, all: Float64Array):
+		Float64Array {
 	const self = all.slice();
 
 	for (let i = 0; i < n; i++)
 		if (parent[i] !== NONE)
 			self[parent[i]!]! -= all[i]!;
-	return { all, self };
+	return self;
 }
 
 export function hasWaits(profile: Profile): boolean {
@@ -119,14 +151,19 @@ export function hasWaits(profile: Profile): boolean {
 }
 
 export const callWaits = memo((profile: Profile): CallWaits => {
-	const blocked = waitsIn(profile, false);
-	const preempted = waitsIn(profile, true);
+	const { blocked, preempted } = waitsIn(profile, profile.calls);
 
 	return {
-		blocked: blocked.all, selfBlocked: blocked.self,
-		preempted: preempted.all, selfPreempted: preempted.self,
+		blocked, selfBlocked: selfOf(profile, blocked),
+		preempted, selfPreempted: selfOf(profile, preempted),
 	};
 });
+
+const intervalWaits = memo((profile: Profile): TimedWaits =>
+	waitsIn(profile, profile.intervals));
+
+export const timedWaits = (profile: Profile, table: Timed): TimedWaits =>
+	table === profile.calls ? callWaits(profile) : intervalWaits(profile);
 
 /* By call its path; 0 where its layer is left out. */
 export const callPaths = (() => {

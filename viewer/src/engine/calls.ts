@@ -2,15 +2,17 @@
 /*
  * calls.ts - the chosen calls by function, their lengths, the slowest ones
  *
- * The numbers of 'seam calls --json'.  Counts, sums, minima and maxima are
+ * Marked intervals are beside the calls, by name.  The numbers are those of
+ * 'seam calls --json'.  Counts, sums, minima and maxima are
  * exact; a quantile is the call of the nearest rank in a histogram with 16
  * buckets for each power of two (src/model/xray/account.h has the error).
  */
-import { NONE } from "../profile";
-import { callsByFunction, callWaits, hasWaits, outermostCalls }
-	from "./call_index";
-import type { Chosen } from "./chosen";
-import { chosenCalls } from "./sums";
+import { LAYERS, MARKED, NONE, type Profile, type Timed } from "../profile";
+import { lowerBound, memo } from "./arrays";
+import { callWaits, hasWaits, outermostCalls, rowsByFunction, tableOf,
+	 timedWaits } from "./call_index";
+import { flags, type Chosen } from "./chosen";
+import { chosenCalls, chosenIntervals } from "./sums";
 
 const STEPS = 16;	/* buckets of an octave */
 const OCTAVES = 61;
@@ -48,18 +50,6 @@ function noLengths(): Lengths {
 		first: STEPS * OCTAVES, last: -1,
 		buckets: new Uint32Array(STEPS * OCTAVES),
 	};
-}
-
-function addLength(l: Lengths, ns: number): void {
-	const bucket = bucketOf(ns);
-
-	l.count++;
-	l.sum += ns;
-	l.min = Math.min(l.min, ns);
-	l.max = Math.max(l.max, ns);
-	l.first = Math.min(l.first, bucket);
-	l.last = Math.max(l.last, bucket);
-	l.buckets[bucket]!++;
 }
 
 function clear(l: Lengths): void {
@@ -118,180 +108,303 @@ export type Figure = typeof FIGURES[number];
 export type CallRows = { n: number; func: Uint32Array } &
 	Record<Figure, Float64Array>;
 
-/* By call whether its function is of the layers, its stack of the module. */
-function codeFilter(chosen: Chosen): ((call: number) => boolean) | null {
-	const { functions, calls } = chosen.profile;
-	const { layers, module } = chosen.selection;
+/* By call 1 where its stack has a frame of @module. */
+function callsThrough(profile: Profile, module: number): Uint8Array {
+	const { calls: { n, func, parent }, functions } = profile;
+	const has = new Uint8Array(n);
 
-	if (!layers && module === null)
-		return null;
-	const of = (call: number) =>
-		functions.module[calls.func[call]!] === module;
-	const has = new Uint8Array(module === null ? 0 : calls.n);
-
-	for (let i = 0; i < has.length; i++)
-		has[i] = of(i) || (calls.parent[i] !== NONE &&
-				   has[calls.parent[i]!]) ? 1 : 0;
-	return call => (!layers ||
-			layers.includes(functions.layer[calls.func[call]!]!)) &&
-		       (module === null || has[call] === 1);
-}
-
-const knownFlags = new WeakMap<Chosen, Uint8Array>();
-
-/* By call: 1 where it is chosen and its code is. */
-function wantedCalls(chosen: Chosen): Uint8Array {
-	let has = knownFlags.get(chosen);
-
-	if (!has) {
-		const filter = codeFilter(chosen);
-
-		has = chosenCalls(chosen);
-		if (filter)
-			has = has.map((flag, i) => flag && filter(i) ? 1 : 0);
-		knownFlags.set(chosen, has);
-	}
+	for (let i = 0; i < n; i++)
+		has[i] = functions.module[func[i]!] === module ||
+			 (parent[i] !== NONE && has[parent[i]!]) ? 1 : 0;
 	return has;
 }
 
 /*
- * Histograms of all functions.  A function has buckets of an octave only where
- * a call of it is so long.
+ * By call, or by interval: 1 where it is chosen, and is of the module.  Marked
+ * intervals are of none.
  */
-interface Octaves {
-	of: Uint32Array;	/* by function and octave: block; 0: none */
-	blocks: Uint32Array;	/* of STEPS buckets */
+function findWanted(chosen: Chosen, table: Timed): Uint8Array {
+	const { profile, selection: { module } } = chosen;
+	const has = table === profile.calls ? chosenCalls(chosen) :
+		    chosenIntervals(chosen);
+
+	if (module === null)
+		return has;
+	if (table !== profile.calls)
+		return new Uint8Array(table.n);
+	const through = callsThrough(profile, module);
+
+	return has.map((flag, i) => flag & through[i]!);
+}
+
+const wantedCalls = memo((chosen: Chosen) =>
+	findWanted(chosen, chosen.profile.calls));
+const wantedIntervals = memo((chosen: Chosen) =>
+	findWanted(chosen, chosen.profile.intervals));
+
+/*
+ * A table in the order of its functions, with sums from its first row on: the
+ * sum over neighbours is a difference.  Sums are exact up to 2^53 ns.
+ */
+interface Sorted {
+	start: Uint32Array;	/* by function its first; one more */
+	rows: Uint32Array;	/* of the table; of a function by thread, begin */
+	begin: Float64Array;
+	thread: Uint32Array;
+	duration: Float64Array;
+	bucket: Uint16Array;
+	sums: Partial<Record<Figure, Float64Array>>;
+}
+
+/* Of calls, total and waits are of outermost ones, so that each ns is once. */
+function sort(profile: Profile, table: Timed): Sorted {
+	const { start, rows } = rowsByFunction(profile, table);
+	const isCalls = table === profile.calls, n = rows.length;
+	const outer = isCalls ? outermostCalls(profile) : null;
+	const waits = hasWaits(profile) ? timedWaits(profile, table) : null;
+	const own = waits && isCalls ? callWaits(profile) : null;
+	const pick = <T extends Float64Array | Uint32Array>(of: T, to: T) => {
+		for (let k = 0; k < n; k++)
+			to[k] = of[rows[k]!]!;
+		return to;
+	};
+	const sum = (of: Float64Array, only: Uint8Array | null = null) => {
+		const sums = new Float64Array(n + 1);
+
+		for (let k = 0; k < n; k++)
+			sums[k + 1] = sums[k]! + (only && !only[rows[k]!] ? 0 :
+						  of[rows[k]!]!);
+		return sums;
+	};
+	const duration = pick(table.duration, new Float64Array(n));
+	const bucket = new Uint16Array(n);
+
+	for (let k = 0; k < n; k++)
+		bucket[k] = bucketOf(duration[k]!);
+	return {
+		start, rows, duration, bucket,
+		begin: pick(table.begin, new Float64Array(n)),
+		thread: pick(table.thread, new Uint32Array(n)),
+		sums: {
+			sum: sum(table.duration),
+			total: sum(table.duration, outer),
+			...isCalls && { self: sum(profile.calls.self) },
+			...waits && { blocked: sum(waits.blocked, outer),
+				      preempted: sum(waits.preempted, outer) },
+			...own && { selfBlocked: sum(own.selfBlocked),
+				    selfPreempted: sum(own.selfPreempted) },
+		},
+	};
+}
+
+const sortedCalls = memo((profile: Profile) => sort(profile, profile.calls));
+const sortedIntervals = memo((profile: Profile) =>
+	sort(profile, profile.intervals));
+
+/* Chosen rows of one function: those from at[2 * i] to at[2 * i + 1] - 1. */
+interface Pieces {
 	n: number;
+	at: Uint32Array;
 }
 
-function blockOf(octaves: Octaves, at: number): number {
-	if (octaves.of[at] === 0) {
-		if ((octaves.n + 1) * STEPS > octaves.blocks.length) {
-			const more = new Uint32Array(2 *
-				octaves.blocks.length);
+function addPiece(pieces: Pieces, from: number, to: number): void {
+	if (from >= to)
+		return;
+	if (2 * pieces.n === pieces.at.length) {
+		const more = new Uint32Array(2 * pieces.at.length);
 
-			more.set(octaves.blocks);
-			octaves.blocks = more;
-		}
-		octaves.of[at] = octaves.n++;
+		more.set(pieces.at);
+		pieces.at = more;
 	}
-	return octaves.of[at]!;
+	pieces.at[2 * pieces.n] = from;
+	pieces.at[2 * pieces.n++ + 1] = to;
 }
 
-type Figures = Record<Figure, Float64Array>;
+/* Sets @pieces to the chosen rows of a function. */
+type FindPieces = (func: number, pieces: Pieces) => void;
 
-/* By function everything but the quantiles. */
-function addUp(chosen: Chosen, octaves: Octaves): Figures {
-	const { profile } = chosen, { calls, functions } = profile;
-	const has = wantedCalls(chosen), outer = outermostCalls(profile);
-	const waits = hasWaits(profile) ? callWaits(profile) : null;
-	const f = {} as Figures;
+/* Where the time and the threads choose: begins of a thread ascend. */
+function piecesInTime({ profile, selection }: Chosen, sorted: Sorted):
+		FindPieces {
+	const { start, thread, begin } = sorted, { from, to } = selection;
+	const threads = flags(selection.threads, profile.threads.length);
 
-	for (const figure of FIGURES)
-		f[figure] = new Float64Array(functions.n);
-	f.min.fill(Infinity);
-	for (let i = 0; i < calls.n; i++) {
-		const func = calls.func[i]!, ns = calls.duration[i]!;
+	return (func, pieces) => {
+		const end = start[func + 1]!;
 
-		if (!has[i] || func === NONE)
-			continue;
-		const bucket = bucketOf(ns);
+		pieces.n = 0;
+		for (let lo = start[func]!; lo < end;) {
+			const of = thread[lo]!;
+			const next = thread[end - 1] === of ? end :
+				     lowerBound(thread, of + 1, lo, end);
 
-		/* before blocks, which it may replace */
-		const block = blockOf(octaves, func * OCTAVES +
-				      (bucket >>> 4));
+			if (threads[of]) {
+				const first = lowerBound(begin, from, lo, next);
 
-		octaves.blocks[block * STEPS + (bucket & 15)]!++;
-		f.count[func]!++;
-		f.sum[func]! += ns;
-		f.self[func]! += calls.self[i]!;
-		if (ns < f.min[func]!)
-			f.min[func] = ns;
-		if (ns > f.max[func]!)
-			f.max[func] = ns;
-		if (outer[i])
-			f.total[func]! += ns;
-		if (!waits)
-			continue;
-		if (outer[i]) {
-			f.blocked[func]! += waits.blocked[i]!;
-			f.preempted[func]! += waits.preempted[i]!;
+				addPiece(pieces, first, lowerBound(begin, to,
+					first, next));
+			}
+			lo = next;
 		}
-		f.selfBlocked[func]! += waits.selfBlocked[i]!;
-		f.selfPreempted[func]! += waits.selfPreempted[i]!;
-	}
-	return f;
+	};
 }
 
-/* The lengths of @func's calls, in @into. */
-function lengthsIn(octaves: Octaves, f: Figures, func: number,
-		   into: Lengths): void {
+/* Where more than that chooses. */
+function piecesOf(has: Uint8Array, { start, rows }: Sorted): FindPieces {
+	return (func, pieces) => {
+		const end = start[func + 1]!;
+
+		pieces.n = 0;
+		for (let lo = start[func]!, hi = lo; lo < end; lo = ++hi) {
+			while (hi < end && has[rows[hi]!])
+				hi++;
+			addPiece(pieces, lo, hi);
+		}
+	};
+}
+
+/* The lengths of the rows in @pieces, in @into. */
+function addLengths(sorted: Sorted, pieces: Pieces, into: Lengths): void {
+	const { duration, bucket } = sorted, { buckets } = into;
+	let n = 0, min = Infinity, max = 0;
+
 	clear(into);
-	into.count = f.count[func]!;
-	into.sum = f.sum[func]!;
-	into.min = f.min[func]!;
-	into.max = f.max[func]!;
-	into.first = bucketOf(into.min);
-	into.last = bucketOf(into.max);
-	for (let o = into.first >>> 4; o <= into.last >>> 4; o++) {
-		const block = octaves.of[func * OCTAVES + o]!;
+	for (let i = 0; i < pieces.n; i++) {
+		const end = pieces.at[2 * i + 1]!;
 
-		if (block)
-			into.buckets.set(octaves.blocks.subarray(block * STEPS,
-				(block + 1) * STEPS), o * STEPS);
+		n += end - pieces.at[2 * i]!;
+		for (let k = pieces.at[2 * i]!; k < end; k++) {
+			const ns = duration[k]!;
+
+			if (ns < min)
+				min = ns;
+			if (ns > max)
+				max = ns;
+			buckets[bucket[k]!]!++;
+		}
+	}
+	into.count = n;
+	into.sum = sumOf(sorted.sums.sum, pieces);
+	into.min = min;
+	into.max = max;
+	if (n) {
+		into.first = bucketOf(min);
+		into.last = bucketOf(max);
 	}
 }
+
+function sumOf(sums: Float64Array | undefined, { n, at }: Pieces): number {
+	let sum = 0;
+
+	for (let i = 0; sums && i < n; i++)
+		sum += sums[at[2 * i + 1]!]! - sums[at[2 * i]!]!;
+	return sum;
+}
+
+interface Finder {
+	sorted: Sorted;
+	find: FindPieces;
+}
+
+/* Marked intervals are of native code. */
+const NATIVE = LAYERS.indexOf("native");
+
+const noPieces: FindPieces = (_func, pieces) => { pieces.n = 0; };
+
+function finderOf(chosen: Chosen, isMarked: boolean): Finder {
+	const { profile, inside, selection: { module, layers } } = chosen;
+	const sorted = isMarked ? sortedIntervals(profile) :
+		       sortedCalls(profile);
+	const isOut = isMarked && layers && !layers.includes(NATIVE);
+
+	return { sorted, find: isOut ? noPieces :
+		 inside || module !== null ? piecesOf(isMarked ?
+			wantedIntervals(chosen) : wantedCalls(chosen), sorted) :
+		 piecesInTime(chosen, sorted) };
+}
+
+const callFinder = memo((chosen: Chosen) => finderOf(chosen, false));
+const markFinder = memo((chosen: Chosen) => finderOf(chosen, true));
+
+/* The chosen rows of @func, in @pieces; returns what they are rows of. */
+function findPieces(chosen: Chosen, func: number, pieces: Pieces): Sorted {
+	const layer = chosen.profile.functions.layer[func]!;
+	const { layers } = chosen.selection, isMarked = layer === MARKED;
+	const { sorted, find } = isMarked ? markFinder(chosen) :
+				 callFinder(chosen);
+
+	(isMarked || !layers || layers.includes(layer) ? find :
+	 noPieces)(func, pieces);
+	return sorted;
+}
+
+const emptyPieces = (): Pieces => ({ n: 0, at: new Uint32Array(16) });
 
 const QUANTILES = { p50: 0.5, p90: 0.9, p99: 0.99, p999: 0.999 };
 
-const knownRows = new WeakMap<Chosen, CallRows>();
+function makeRows(chosen: Chosen): CallRows {
+	const { functions } = chosen.profile;
+	const lengths = noLengths(), pieces = emptyPieces();
+	const f = {} as Record<Figure, Float64Array>;
 
-export function callRows(chosen: Chosen): CallRows {
-	const { functions } = chosen.profile, known = knownRows.get(chosen);
+	for (const figure of FIGURES)
+		f[figure] = new Float64Array(functions.n);
+	for (let func = 0; func < functions.n; func++) {
+		const sorted = findPieces(chosen, func, pieces);
 
-	if (known)
-		return known;
-	const octaves = { of: new Uint32Array(functions.n * OCTAVES), n: 1,
-			  blocks: new Uint32Array(64 * STEPS) };
-	const f = addUp(chosen, octaves), lengths = noLengths();
-	const func = Uint32Array.from(f.count.keys()).filter(i => f.count[i]);
-
-	for (const i of func) {
-		lengthsIn(octaves, f, i, lengths);
+		if (!pieces.n)
+			continue;
+		addLengths(sorted, pieces, lengths);
+		for (const figure of FIGURES)
+			f[figure][func] = sumOf(sorted.sums[figure], pieces);
+		f.count[func] = lengths.count;
+		f.min[func] = lengths.min;
+		f.max[func] = lengths.max;
 		for (const [name, fraction] of Object.entries(QUANTILES))
-			f[name as keyof typeof QUANTILES][i] =
-				quantile(lengths, fraction);
+			f[name as "p50"][func] = quantile(lengths, fraction);
 	}
+	const func = Uint32Array.from(f.count.keys()).filter(i => f.count[i]);
 	const made = { n: func.length, func } as CallRows;
 
 	for (const figure of FIGURES)
 		made[figure] = Float64Array.from(func, i => f[figure][i]!);
-	knownRows.set(chosen, made);
 	return made;
 }
 
+export const callRows = memo(makeRows);
+
 /* -- one function ------------------------------------------------------- */
 
-/* The chosen calls of @func, in the order of the table. */
+/* The chosen rows of @func in its table, in the order of that. */
 export function callsOf(chosen: Chosen, func: number): Uint32Array {
-	const index = callsByFunction(chosen.profile);
-	const has = wantedCalls(chosen);
+	const pieces = emptyPieces();
+	const { rows } = findPieces(chosen, func, pieces);
+	let n = 0;
 
-	return index.rows.subarray(index.start[func], index.start[func + 1])
-		.filter(i => has[i]);
+	for (let i = 0; i < pieces.n; i++)
+		n += pieces.at[2 * i + 1]! - pieces.at[2 * i]!;
+	const found = new Uint32Array(n);
+
+	for (let i = 0, at = 0; i < pieces.n; i++) {
+		const part = rows.subarray(pieces.at[2 * i],
+					   pieces.at[2 * i + 1]);
+
+		found.set(part, at);
+		at += part.length;
+	}
+	return found;
 }
 
 export function lengthsOf(chosen: Chosen, func: number): Lengths {
-	const lengths = noLengths();
+	const lengths = noLengths(), pieces = emptyPieces();
 
-	for (const i of callsOf(chosen, func))
-		addLength(lengths, chosen.profile.calls.duration[i]!);
+	addLengths(findPieces(chosen, func, pieces), pieces, lengths);
 	return lengths;
 }
 
 /* The @n slowest of them, the longest first. */
 export function slowest(chosen: Chosen, func: number, n: number): number[] {
-	const { duration, thread, begin } = chosen.profile.calls;
+	const { duration, thread, begin } = tableOf(chosen.profile, func);
 	const calls = callsOf(chosen, func);
 	const order = (a: number, b: number) => duration[b]! - duration[a]! ||
 		thread[a]! - thread[b]! || begin[a]! - begin[b]!;

@@ -10,9 +10,10 @@
  */
 import { LAYERS, NONE, type Profile } from "../profile";
 import type { Selection } from "../select";
-import { callWaits, hasWaits } from "./call_index";
-import { choose, intervalsOf, mainEvents, matchingCalls, type Chosen }
-	from "./chosen";
+import { runAtOnce } from "../slices";
+import { memo } from "./arrays";
+import { callWaits, hasWaits, tableOf, timedWaits } from "./call_index";
+import { choose, mainEvents, matchingCalls, type Chosen } from "./chosen";
 import { chosenCalls } from "./sums";
 
 export interface Group {
@@ -55,34 +56,35 @@ export interface Causes {
 /* Frames through which every system call enters the kernel. */
 const ENTRY = /^(entry_SYSCALL_64.*|do_syscall_64|x64_sys_call|el0.*|invoke_syscall.*|do_el0_svc|el0_svc_common.*)$/;
 
-/* The first frame of the kernel that says why it was entered. */
-function kernelEntry(profile: Profile, stack: number): number {
+/*
+ * By stack whose leaf is of the kernel: the outermost function of the kernel
+ * that says why it was entered; NONE: other stacks.
+ */
+const kernelEntries = memo((profile: Profile): Uint32Array => {
 	const { stacks, frames, functions } = profile;
-	let entry = NONE;
+	const entry = new Uint32Array(stacks.n).fill(NONE);
+	const isGate = Uint8Array.from(functions.name, (name, f) =>
+		functions.layer[f] === 0 && ENTRY.test(name) ? 1 : 0);
 
-	for (let at = stack; at; at = stacks.parent[at]!) {
-		const func = frames.func[stacks.frame[at]!]!;
+	for (let i = 1; i < stacks.n; i++) {
+		const func = frames.func[stacks.frame[i]!]!;
+		const outer = entry[stacks.parent[i]!]!;
 
-		if (functions.layer[func] !== 0)
-			break;
-		if (!ENTRY.test(functions.name[func]!) || entry === NONE)
-			entry = func;
+		if (functions.layer[func] === 0)
+			entry[i] = outer !== NONE && !isGate[outer] ? outer :
+				   func;
 	}
 	return entry;
-}
+});
 
 function groupOf(profile: Profile, selection: Selection, func: number,
 		 min: number, max: number): Group | null {
 	const condition = { func, min, max };
-	const calls = matchingCalls(profile, selection, condition);
-	const inside = intervalsOf(profile, calls);
+	const chosen = choose(profile, { ...selection, calls: condition });
+	const inside = chosen.inside!;
 
-	if (!inside.n)
-		return null;
-	return {
-		min, max, n: inside.n, ns: inside.ns / inside.n, samples: 0,
-		chosen: choose(profile, { ...selection, calls: condition }),
-	};
+	return !inside.n ? null : { min, max, n: inside.n, chosen,
+		ns: inside.ns / inside.n, samples: 0 };
 }
 
 /*
@@ -94,10 +96,11 @@ export function otherLengths(profile: Profile, selection: Selection,
 		{ min: number; max: number } | null {
 	const all = matchingCalls(profile, selection,
 				  { func, min: 0, max: Infinity });
+	const { duration } = tableOf(profile, func);
 	let below = -1, above = Infinity;
 
-	for (const call of all) {
-		const ns = profile.calls.duration[call]!;
+	for (let k = 0; k < all.length; k++) {
+		const ns = duration[all[k]!]!;
 
 		if (ns < min && ns > below)
 			below = ns;
@@ -131,22 +134,30 @@ interface Waited {
 /* Adds the waits inside that have a place; returns their sums. */
 function addWaits(parts: Amounts, side: "slow" | "fast", group: Group):
 		Waited {
-	const { profile } = group.chosen, { samples, events } = profile;
-	const isWait = events.map(e => e.kind === "wait");
+	const { profile, samples: rows } = group.chosen;
+	const { samples: { event, weight, reason }, events, words } = profile;
+	const kind = Uint8Array.from(events, e => e.kind !== "wait" ? 0 :
+				     e.preempted ? 2 : 1);
+	const blocked = new Float64Array(words.length);
 	const sums = { blocked: 0, preempted: 0 };
 
-	for (const i of group.chosen.samples) {
-		const event = samples.event[i]!, ns = samples.weight[i]!;
+	for (let k = 0; k < rows.length; k++) {
+		const i = rows[k]!, of = kind[event[i]!]!;
 
-		if (!isWait[event])
-			continue;
-		const preempted = events[event]!.preempted;
-
-		sums[preempted ? "preempted" : "blocked"] += ns;
-		addPart(parts, side, preempted ? "preempted" : "blocked", NONE,
-			preempted ? "" : profile.words[samples.reason[i]!] ||
-			"not known", ns / group.n);
+		if (of === 1)
+			blocked[reason[i]!]! += weight[i]!;
+		else if (of === 2)
+			sums.preempted += weight[i]!;
 	}
+	for (let word = 0; word < words.length; word++) {
+		sums.blocked += blocked[word]!;
+		if (blocked[word])
+			addPart(parts, side, "blocked", NONE, words[word] ||
+				"not known", blocked[word]! / group.n);
+	}
+	if (sums.preempted)
+		addPart(parts, side, "preempted", NONE, "",
+			sums.preempted / group.n);
 	return sums;
 }
 
@@ -154,17 +165,20 @@ function addWaits(parts: Amounts, side: "slow" | "fast", group: Group):
 function addShortWaits(parts: Amounts, side: "slow" | "fast", group: Group,
 		       placed: Waited): number {
 	const { profile, selection } = group.chosen;
-	const waits = hasWaits(profile) ? callWaits(profile) : null;
+	const table = tableOf(profile, selection.calls!.func);
+	const waits = hasWaits(profile) ? timedWaits(profile, table) : null;
+	const rows = waits ? matchingCalls(profile, selection,
+					   selection.calls) : [];
+	const { begin, duration, thread } = table;
 	let { blocked, preempted } = { blocked: 0, preempted: 0 }, end = -1;
-	let thread = NONE;
+	let last = NONE;
 
-	for (const i of matchingCalls(profile, selection, selection.calls)) {
-		const { begin, duration } = profile.calls;
+	for (let k = 0; waits && k < rows.length; k++) {
+		const i = rows[k]!;
 
-		if (!waits || (profile.calls.thread[i] === thread &&
-			       begin[i]! + duration[i]! <= end))
+		if (thread[i] === last && begin[i]! + duration[i]! <= end)
 			continue;	/* inside the one before */
-		thread = profile.calls.thread[i]!;
+		last = thread[i]!;
 		end = begin[i]! + duration[i]!;
 		blocked += waits.blocked[i]!;
 		preempted += waits.preempted[i]!;
@@ -183,32 +197,40 @@ function addShortWaits(parts: Amounts, side: "slow" | "fast", group: Group,
 /* Divides @ns of running by the samples of @group. */
 function addRunning(parts: Amounts, side: "slow" | "fast", group: Group,
 		    ns: number): void {
-	const { profile } = group.chosen, { samples, stacks } = profile;
+	const { profile, samples: rows } = group.chosen;
+	const { samples, stacks, frames, functions } = profile;
 	const main = mainEvents(profile, false)[0];
-	const rows = group.chosen.samples.filter(i =>
-		samples.event[i] === main &&
-		profile.events[main]!.kind === "sample");
+	const isSample = profile.events[main!]?.kind === "sample";
+	const entries = kernelEntries(profile);
+	/* of what entered the kernel; of the other layers, [0] without any */
+	const kernel = new Float64Array(functions.n);
+	const others = new Float64Array(LAYERS.length);
 	let weight = 0;
+	const add = (layer: number, what: string, part: number) => part &&
+		addPart(parts, side, "running", layer, what,
+			ns / group.n * part / weight);
 
-	for (const i of rows) {
+	for (let k = 0; isSample && k < rows.length; k++) {
+		const i = rows[k]!, stack = samples.stack[i]!;
+
+		if (samples.event[i] !== main)
+			continue;
 		weight += samples.weight[i]!;
 		group.samples += samples.count[i]!;
+		if (entries[stack] !== NONE)
+			kernel[entries[stack]!]! += samples.weight[i]!;
+		else
+			others[stack ? functions.layer[frames.func[
+				stacks.frame[stack]!]!]! : 0]! +=
+				samples.weight[i]!;
 	}
 	if (!weight) {
 		addPart(parts, side, "running", NONE, "", ns / group.n);
 		return;
 	}
-	for (const i of rows) {
-		const stack = samples.stack[i]!;
-		const func = stack ? profile.frames.func[
-			stacks.frame[stack]!]! : NONE;
-		const layer = func === NONE ? NONE :
-			      profile.functions.layer[func]!;
-
-		addPart(parts, side, "running", layer, layer !== 0 ? "" :
-			profile.functions.name[kernelEntry(profile, stack)]!,
-			ns / group.n * samples.weight[i]! / weight);
-	}
+	others.forEach((part, layer) => add(layer || NONE, "", part));
+	for (let f = 0; f < functions.n; f++)
+		add(0, functions.name[f]!, kernel[f]!);
 }
 
 function addGroup(parts: Amounts, side: "slow" | "fast", group: Group): void {
@@ -248,61 +270,94 @@ const difference = (x: { slow: number; fast: number }) => x.slow - x.fast;
 
 /* -- functions ---------------------------------------------------------- */
 
-function collect(sums: Map<number, Inside>, side: "slow" | "fast",
-		 func: number, ns: number): void {
-	let row = sums.get(func);
-
-	if (func === NONE)
-		return;		/* the log has no name for it */
-	if (!row)
-		sums.set(func, row = { func, slow: 0, fast: 0 });
-	row[side] += ns;
+/* Sums by function, of both sides. */
+interface BySide {
+	slow: Float64Array;
+	fast: Float64Array;
+	has: Uint8Array;	/* the function is there, if with 0 ns */
 }
 
-const inOrder = (sums: Map<number, Inside>) => [...sums.values()]
-	.sort((a, b) => difference(b) - difference(a));
+const noSums = ({ functions: { n } }: Profile): BySide => ({
+	slow: new Float64Array(n), fast: new Float64Array(n),
+	has: new Uint8Array(n),
+});
+
+function inOrder(sums: BySide): Inside[] {
+	const rows: Inside[] = [];
+
+	sums.has.forEach((has, func) => has && rows.push({ func,
+		slow: sums.slow[func]!, fast: sums.fast[func]! }));
+	return rows.sort((a, b) => difference(b) - difference(a));
+}
+
+/* Adds @ns of the chosen calls, as a mean of the group's; some have no name. */
+function addCallees(sums: BySide, side: "slow" | "fast", group: Group,
+		    ns: Float64Array): void {
+	const { calls: { n, func } } = group.chosen.profile;
+	const chosen = chosenCalls(group.chosen);
+
+	const sum = sums[side], { has } = sums;
+
+	for (let i = 0; i < n; i++) {
+		const f = func[i]!;
+
+		if (chosen[i] && f !== NONE) {
+			sum[f]! += ns[i]!;
+			has[f] = 1;
+		}
+	}
+	for (let f = 0; f < sum.length; f++)
+		sum[f]! /= group.n;
+}
 
 function calleesOf(groups: [("slow" | "fast"), Group][]): Inside[] {
-	const sums = new Map<number, Inside>();
+	const { profile } = groups[0]![1].chosen, sums = noSums(profile);
 
-	for (const [side, group] of groups) {
-		const { calls } = group.chosen.profile;
-		const has = chosenCalls(group.chosen);
-
-		for (let i = 0; i < calls.n; i++)
-			if (has[i])
-				collect(sums, side, calls.func[i]!,
-					calls.self[i]! / group.n);
-	}
+	for (const [side, group] of groups)
+		addCallees(sums, side, group, profile.calls.self);
 	return inOrder(sums);
 }
 
 function leavesOf(groups: [("slow" | "fast"), Group][]): Inside[] {
-	const sums = new Map<number, Inside>();
+	const { profile } = groups[0]![1].chosen, sums = noSums(profile);
+	const { samples: { stack, event, weight }, stacks, frames, events } =
+		profile;
+	const isSample = Uint8Array.from(events, e =>
+		e.kind === "sample" ? 1 : 0);
 
-	for (const [side, group] of groups) {
-		const { samples, stacks, frames, events } =
-			group.chosen.profile;
+	for (const [side, { n, chosen: { samples: rows } }] of groups) {
+		const sum = sums[side];
 
-		for (const i of group.chosen.samples)
-			if (samples.stack[i] &&
-			    events[samples.event[i]!]!.kind === "sample")
-				collect(sums, side, frames.func[stacks.frame[
-					samples.stack[i]!]!]!,
-					samples.weight[i]! / group.n);
+		for (let k = 0; k < rows.length; k++) {
+			const i = rows[k]!;
+
+			if (!stack[i] || !isSample[event[i]!])
+				continue;
+			const func = frames.func[stacks.frame[stack[i]!]!]!;
+
+			sum[func]! += weight[i]!;
+			sums.has[func] = 1;
+		}
+		for (let f = 0; f < sum.length; f++)
+			sum[f]! /= n;
 	}
 	return inOrder(sums);
 }
 
-/* Of @func the calls that last @min to @max ns, against the others. */
-export function causesOf(profile: Profile, selection: Selection, func: number,
-			 min: number, max: number): Causes | null {
+/*
+ * Of @func the calls that last @min to @max ns, against the others.  A yield is
+ * a place to pause: of a million calls it takes 0.2 s.
+ */
+export function* findCauses(profile: Profile, selection: Selection,
+			    func: number, min: number, max: number):
+		Generator<void, Causes | null> {
 	const rest = { ...selection, calls: null, events: null, layers: null,
 		       module: null };
 	const slow = groupOf(profile, rest, func, min, max);
 
 	if (!slow)
 		return null;
+	yield;
 	const other = otherLengths(profile, rest, func, min, max);
 	const fast = other &&
 		groupOf(profile, rest, func, other.min, other.max);
@@ -311,46 +366,55 @@ export function causesOf(profile: Profile, selection: Selection, func: number,
 
 	if (fast)
 		groups.push(["fast", fast]);
-	for (const [side, group] of groups)
+	for (const [side, group] of groups) {
+		yield;
 		addGroup(parts, side, group);
+		yield;
+		chosenCalls(group.chosen);
+	}
 	mergeRunning(parts);
+	yield;
+	const callees = calleesOf(groups);
+
+	yield;
 	return {
-		func, slow, fast, fastAreLonger: (fast?.min ?? 0) > max,
+		func, slow, fast, callees, leaves: leavesOf(groups),
+		fastAreLonger: (fast?.min ?? 0) > max,
 		parts: [...parts.values()].sort((a, b) =>
 			difference(b) - difference(a)),
-		callees: calleesOf(groups), leaves: leavesOf(groups),
 	};
 }
+
+export const causesOf = (...of: Parameters<typeof findCauses>):
+		Causes | null => runAtOnce(findCauses(...of));
 
 /*
  * Of all functions that were called inside, the one whose self time has most of
  * the part's difference; NONE: no call says so.
  */
 export function placeOf(causes: Causes, part: Part): number {
-	const { profile } = causes.slow.chosen, { calls } = profile;
-	const waits = hasWaits(profile) ? callWaits(profile) : null;
-	const sums = new Map<number, Inside>();
-	const ns = (i: number) => !waits ? calls.self[i]! :
-		part.kind === "blocked" ? waits.selfBlocked[i]! :
-		part.kind === "preempted" ? waits.selfPreempted[i]! :
-		calls.self[i]! - waits.selfBlocked[i]! -
-		waits.selfPreempted[i]!;
+	const { profile } = causes.slow.chosen, sums = noSums(profile);
+	const ns = selfIn(profile, part.kind);
 
-	for (const side of ["slow", "fast"] as const) {
-		const group = causes[side];
-
-		if (!group)
-			continue;
-		const has = chosenCalls(group.chosen);
-
-		for (let i = 0; i < calls.n; i++)
-			if (has[i])
-				collect(sums, side, calls.func[i]!,
-					ns(i) / group.n);
-	}
+	for (const side of ["slow", "fast"] as const)
+		if (causes[side])
+			addCallees(sums, side, causes[side], ns);
 	const first = inOrder(sums)[0];
 
 	return first && difference(first) > 0 ? first.func : NONE;
+}
+
+/* By call its self time of @kind. */
+function selfIn(profile: Profile, kind: Part["kind"]): Float64Array {
+	const { self } = profile.calls;
+
+	if (!hasWaits(profile))
+		return self;
+	const { selfBlocked, selfPreempted } = callWaits(profile);
+
+	return kind === "blocked" ? selfBlocked :
+	       kind === "preempted" ? selfPreempted :
+	       self.map((ns, i) => ns - selfBlocked[i]! - selfPreempted[i]!);
 }
 
 /*

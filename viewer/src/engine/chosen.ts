@@ -8,10 +8,11 @@
  * the range; in sums by stack it counts as far as it lies in the range
  * (src/model/xray/stream_calls.c).
  */
-import { NONE, type Profile } from "../profile";
+import { NONE, type Profile, type Timed } from "../profile";
 import type { Selection } from "../select";
-import { lowerBound } from "./arrays";
-import { callsByFunction, hasAllCalls, hasWaits } from "./call_index";
+import { lowerBound, memo } from "./arrays";
+import { hasAllCalls, hasWaits, rowsOfFunction, tableOf }
+	from "./call_index";
 import { pathsOf, type Paths } from "./paths";
 
 /* Times by thread: of thread t those from start[t] to start[t + 1] - 1. */
@@ -42,7 +43,13 @@ const isIdle = (profile: Profile, event: number) =>
  * The events of a view without a choice: the first one that was sampled, time
  * before counts; inside calls the waits beside it, where both are times.
  */
-export function mainEvents(profile: Profile, inCalls: boolean): number[] {
+export const mainEvents = (profile: Profile, inCalls: boolean): number[] =>
+	(inCalls ? mainInCalls : mainOfAll)(profile);
+
+const mainOfAll = memo((profile: Profile) => findMain(profile, false));
+const mainInCalls = memo((profile: Profile) => findMain(profile, true));
+
+function findMain(profile: Profile, inCalls: boolean): number[] {
 	const has = new Uint8Array(profile.events.length);
 
 	for (let i = 0; i < profile.samples.n; i++)
@@ -63,53 +70,65 @@ export function mainEvents(profile: Profile, inCalls: boolean): number[] {
 	return [main];
 }
 
-/* Calls of @func in the range of @selection that last min to max. */
+/*
+ * Rows of the table of @condition.func: its calls, or marked intervals, that
+ * begin in the range of @selection and last min to max.
+ */
 export function matchingCalls(profile: Profile, selection: Selection,
 			      condition: Selection["calls"]): Uint32Array {
-	const { begin, duration, thread } = profile.calls;
-	const index = callsByFunction(profile);
-
-	if (!condition || condition.func >= profile.functions.n)
+	if (!condition)
 		return new Uint32Array(0);
-	const { func, min, max } = condition;
+	const { func, min, max } = condition, { from, to } = selection;
+	const { begin, duration, thread } = tableOf(profile, func);
+	const threads = flags(selection.threads, profile.threads.length);
+	const all = rowsOfFunction(profile, func);
+	const rows = new Uint32Array(all.length);
+	let n = 0;
 
-	return index.rows.subarray(index.start[func], index.start[func + 1])
-		.filter(i => duration[i]! >= min && duration[i]! <= max &&
-			begin[i]! >= selection.from &&
-			begin[i]! < selection.to &&
-			(!selection.threads ||
-			 selection.threads.includes(thread[i]!)));
+	for (let k = 0; k < all.length; k++) {
+		const i = all[k]!, ns = duration[i]!;
+
+		if (ns >= min && ns <= max && begin[i]! >= from &&
+		    begin[i]! < to && threads[thread[i]!])
+			rows[n++] = i;
+	}
+	return rows.subarray(0, n);
 }
 
-/* The times of @calls, which are by thread, then by begin, parents first. */
-export function intervalsOf(profile: Profile, calls: Uint32Array): Intervals {
-	const { begin, duration, thread } = profile.calls;
+/* The times of @rows of @table, which are in its order, outer ones first. */
+export function intervalsOf(profile: Profile, table: Timed,
+			    rows: Uint32Array): Intervals {
+	const { begin, duration, thread } = table;
 	const start = new Uint32Array(profile.threads.length + 1);
-	const from: number[] = [], to: number[] = [];
-	let last = NONE, ns = 0;
+	const from = new Float64Array(rows.length);
+	const to = new Float64Array(rows.length);
+	let last = NONE, ns = 0, n = 0;
 
-	for (const call of calls) {
-		const end = begin[call]! + duration[call]!;
+	for (let k = 0; k < rows.length; k++) {
+		const i = rows[k]!, end = begin[i]! + duration[i]!;
+		let at = begin[i]!;
 
-		/* a call inside another one adds nothing */
-		if (thread[call] === last && end <= to[to.length - 1]!)
-			continue;
-		last = thread[call]!;
+		if (thread[i] === last) {
+			/* inside another one it adds nothing */
+			if (end <= to[n - 1]!)
+				continue;
+			/* marks of two logs of a thread may overlap */
+			at = Math.max(at, to[n - 1]!);
+		}
+		last = thread[i]!;
 		start[last + 1]!++;
-		from.push(begin[call]!);
-		to.push(end);
-		ns += duration[call]!;
+		from[n] = at;
+		to[n++] = end;
+		ns += end - at;
 	}
 	for (let t = 0; t < profile.threads.length; t++)
 		start[t + 1]! += start[t]!;
-	return {
-		start, begin: Float64Array.from(from),
-		end: Float64Array.from(to), n: from.length, ns,
-	};
+	return { start, begin: from.subarray(0, n), end: to.subarray(0, n),
+		 n, ns };
 }
 
 /* By stack whether it has a frame of @module. */
-function stacksOfModule(profile: Profile, module: number): Uint8Array {
+export function stacksOfModule(profile: Profile, module: number): Uint8Array {
 	const { stacks, frames, functions } = profile;
 	const has = new Uint8Array(stacks.n);
 
@@ -119,7 +138,8 @@ function stacksOfModule(profile: Profile, module: number): Uint8Array {
 	return has;
 }
 
-function flags(chosen: number[] | null, n: number): Uint8Array {
+/* 1 for those of @chosen; null: for all. */
+export function flags(chosen: number[] | null, n: number): Uint8Array {
 	const has = new Uint8Array(n).fill(chosen ? 0 : 1);
 
 	for (const i of chosen ?? [])
@@ -199,6 +219,7 @@ function chooseNew(profile: Profile, selection: Selection): Chosen {
 		events: Array.from(events, has => has === 1),
 		unit: units.has("ns") ? "ns" as const : "count" as const,
 		inside: selection.calls && intervalsOf(profile,
+			tableOf(profile, selection.calls.func),
 			matchingCalls(profile, selection, selection.calls)),
 		fromCalls: limits && hasAllCalls(profile),
 	};

@@ -5,10 +5,10 @@
  * As src/model/profile/tally.c and tree.c.  Of a row of samples, count is the
  * number of samples, or of calls; weight is their time or their events.
  */
-import { NONE } from "../profile";
+import { NONE, type Timed } from "../profile";
 import { byKey, memo } from "./arrays";
 import { callPaths } from "./call_index";
-import type { Chosen } from "./chosen";
+import { flags, type Chosen, type Intervals } from "./chosen";
 import { outermost, type Paths } from "./paths";
 import { emptyTree, linkTree, type CountedTree } from "./tree_nodes";
 
@@ -50,38 +50,51 @@ function wantsCalls(chosen: Chosen): boolean {
 		e.kind === "call" && chosen.events[i]);
 }
 
-function findCalls(chosen: Chosen): Uint8Array {
-	const { calls } = chosen.profile, { selection, inside } = chosen;
-	const threads = selection.threads && new Set(selection.threads);
-	const has = new Uint8Array(calls.n);
-	let at = 0;
+function inRange(table: Timed, chosen: Chosen): Uint8Array {
+	const { profile, selection: { from, to, threads } } = chosen;
+	const { n, begin, thread } = table, has = new Uint8Array(n);
+	const wanted = flags(threads, profile.threads.length);
 
-	for (let i = 0; i < calls.n; i++) {
-		const thread = calls.thread[i]!, begin = calls.begin[i]!;
+	for (let i = 0; i < n; i++)
+		if (begin[i]! >= from && begin[i]! < to)
+			has[i] = wanted[thread[i]!]!;
+	return has;
+}
 
-		if (threads && !threads.has(thread))
-			continue;
-		if (!inside) {
-			has[i] = begin >= selection.from &&
-				 begin < selection.to ? 1 : 0;
-			continue;
+function insideOf(table: Timed, inside: Intervals): Uint8Array {
+	const { n, begin, duration, thread } = table;
+	const has = new Uint8Array(n);
+	let at = 0, end = 0, last = NONE;
+
+	for (let i = 0; i < n; i++) {
+		const time = begin[i]!;
+
+		if (thread[i] !== last) {
+			last = thread[i]!;
+			at = inside.start[last]!;
+			end = inside.start[last + 1]!;
 		}
-		at = Math.max(at, inside.start[thread]!);
-		while (at < inside.start[thread + 1]! &&
-		       inside.end[at]! <= begin)
+		while (at < end && inside.end[at]! <= time)
 			at++;
-		has[i] = at < inside.start[thread + 1]! &&
-			 inside.begin[at]! <= begin &&
-			 begin + calls.duration[i]! <= inside.end[at]! ? 1 : 0;
+		if (at < end && inside.begin[at]! <= time &&
+		    time + duration[i]! <= inside.end[at]!)
+			has[i] = 1;
 	}
 	return has;
 }
 
+const chosenOf = (chosen: Chosen, table: Timed): Uint8Array =>
+	chosen.inside ? insideOf(table, chosen.inside) : inRange(table, chosen);
+
 /*
- * By call: 1 where it counts.  Inside the calls of a condition every call that
- * begins in them counts whole; else calls that begin in the range.
+ * By call, or by marked interval: 1 where it counts.  Inside the calls of a
+ * condition each counts whole that is in them; else those that begin in the
+ * range.
  */
-export const chosenCalls = memo(findCalls);
+export const chosenCalls = memo((chosen: Chosen): Uint8Array =>
+	chosenOf(chosen, chosen.profile.calls));
+export const chosenIntervals = memo((chosen: Chosen): Uint8Array =>
+	chosenOf(chosen, chosen.profile.intervals));
 
 /* By call, ns: of its self time what lies in the range. */
 function clippedSelf(chosen: Chosen): Float64Array {

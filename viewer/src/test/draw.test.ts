@@ -7,7 +7,7 @@ import {
 } from "../draw/bands";
 import { cutMiddle, shown } from "../draw/labels";
 import { fillPattern, mix, pixelOf } from "../draw/raster";
-import { runAtOnce } from "../draw/slices";
+import { runAtOnce } from "../slices";
 import { buildSpans, spanAt, timeIn, walkSpans, type Spans }
 	from "../draw/spans";
 import { timeIndex } from "../draw/time_index";
@@ -248,8 +248,9 @@ test("the nearest sample is found within the slack", () => {
 
 /* -- the time line's tracks --------------------------------------------- */
 
-const indexOf = (profile: Profile, layers: number[] | null = null) =>
-	runAtOnce(timeIndex(profile, 0, layers));
+const indexOf = (profile: Profile, layers: number[] | null = null,
+		 module: number | null = null) =>
+	runAtOnce(timeIndex(profile, 0, { layers, module }));
 
 test("tracks have every placed row of the profile once", () => {
 	const profile = synthetic(SMALL), { samples, calls } = profile;
@@ -266,6 +267,7 @@ test("tracks have every placed row of the profile once", () => {
 	assert.equal(bands.byThread.row.length, sampled);
 	assert.equal(bands.byCpu.row.length, sampled);
 	assert.equal(base.marks.rows.length, profile.marks.n);
+	assert.equal(base.intervals.n, profile.intervals.n);
 	assert.ok(waits > 300 && sampled > 10_000);
 });
 
@@ -290,6 +292,28 @@ test("a layer that is left out gives its time to the caller's", () => {
 	const sums = bands.all.sums.slice(-N_LAYERS);
 
 	assert.deepEqual([...sums], [0, 10, 0, 10]);
+});
+
+test("bands of a module have the stacks through it alone", () => {
+	const profile = smallProfile({ samples: [
+		{ time: 0, stack: "main;k:read" }, { time: 10, stack: "k:idle" },
+		{ time: 20, stack: "main;g:loop" } ], modules: { loop: "lua" } });
+	const { bands } = indexOf(profile, null,
+				  profile.modules.path.indexOf("lua"));
+
+	assert.deepEqual([...bands.all.sums.slice(-N_LAYERS)], [0, 0, 0, 10]);
+});
+
+test("marked intervals that overlap are in lanes of their own", () => {
+	const profile = smallProfile({ threads: ["a", "b"], marks: [
+		{ name: "x", begin: 0, end: 10 }, { name: "y", begin: 5, end: 20 },
+		{ name: "x", begin: 10, end: 12 },
+		{ name: "x", begin: 3, end: 4, thread: 1 } ] });
+	const { base } = indexOf(profile), { start, row } = base.intervals;
+
+	assert.deepEqual([...base.intervalLane], [0, 2, 3]);
+	assert.deepEqual([...start], [0, 2, 3, 4]);
+	assert.deepEqual([...row], [0, 2, 1, 3]);
 });
 
 test("tracks follow each other, and the busiest is first", () => {

@@ -356,3 +356,67 @@ test("two recordings are compared a unit of work", () => {
 	assert.equal(d.tree.total[0], 175);
 	assert.equal(d.tree.change![0], 175 - 240);
 });
+
+test("samples without weight count as half a sample in a change", () => {
+	const of = (weight: number) => smallProfile({ samples: Array.from(
+		{ length: 40 }, (_, i) => ({ time: i,
+			stack: i % 2 ? "main;f" : "main;g",
+			weight: i % 2 ? weight : 20 })) });
+	const [a, b] = [of(0), of(30)];
+	const d = diffOf({ chosen: choose(a, ALL), units: 1 },
+			 { chosen: choose(b, ALL), units: 1 });
+
+	/* a sample of the first one has 400 / 40 = 10 ns */
+	assert.equal(d.rows.find(r => r.func.name === "f")!.self.change,
+		     600 / 5 - 1);
+});
+
+/* -- marked intervals ---------------------------------------------------- */
+
+test("a marked interval is a condition, and is beside the calls", () => {
+	const p = smallProfile({ threads: ["a", "b"], samples: [
+		{ time: 5, stack: "main;slow" }, { time: 15, stack: "main;f" },
+		{ time: 55, stack: "main;quick" },
+		{ time: 7, stack: "other", thread: 1 },
+	], calls: [{ name: "f", begin: 2, end: 12 },
+		   { name: "f", begin: 55, end: 57 }],
+	   marks: [{ name: "order", begin: 0, end: 20 },
+		   { name: "order", begin: 50, end: 60 },
+		   { name: "part", begin: 3, end: 6 }] });
+	const order = func(p, "order");
+	const inside = select({ calls: { func: order, min: 11,
+					 max: Infinity } });
+	const rowsOf = (s: Selection) => {
+		const r = callRows(choose(p, s));
+
+		return Array.from(r.func, (f, i) => `${p.functions.name[f]} ${
+			r.count[i]} ${r.sum[i]}`).sort().join(", ");
+	};
+
+	assert.equal(rowsOf(ALL), "f 2 12, order 2 30, part 1 3");
+	assert.equal(rowsOf(inside), "f 1 10, order 1 20, part 1 3");
+	assert.deepEqual([...choose(p, inside).samples].map(i =>
+		p.samples.time[i]), [5, 15]);
+	const causes = causesOf(p, ALL, order, 11, Infinity)!;
+
+	assert.equal(causes.slow.n, 1);
+	assert.equal(causes.fast!.ns, 10);
+	/* marks are of native code, and of no module */
+	assert.equal(rowsOf(select({ layers: [0] })), "");
+	assert.equal(rowsOf(select({ module: p.functions.module[
+		func(p, "f")]! })), "f 2 12");
+	assert.deepEqual(slowest(choose(p, ALL), order, 9)
+		.map(i => p.intervals.duration[i]), [20, 10]);
+});
+
+test("an interval inside another one of its name adds nothing", () => {
+	const p = smallProfile({ marks: [
+		{ name: "x", begin: 0, end: 30 }, { name: "x", begin: 5, end: 10 },
+		{ name: "y", begin: 20, end: 40 } ] });
+	const s = select({ calls: { func: func(p, "x"), min: 0,
+				    max: Infinity } });
+	const { n, ns } = choose(p, s).inside!;
+
+	assert.deepEqual([n, ns], [1, 30]);
+	assert.equal(lengthsOf(choose(p, ALL), func(p, "x")).count, 2);
+});

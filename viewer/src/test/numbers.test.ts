@@ -10,9 +10,10 @@
  */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync }
+	from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { after, test } from "node:test";
 import { decode } from "../decode";
 import { callRows } from "../engine/calls";
@@ -21,10 +22,13 @@ import { optionsOf } from "../engine/command";
 import { diffOf } from "../engine/diff";
 import { rowName, rowsOf, type Key } from "../engine/rows";
 import { sandwichOf } from "../engine/sandwich";
+import { causesOf } from "../engine/causes";
 import { treeOf } from "../engine/sums";
 import type { CountedTree } from "../engine/tree_nodes";
 import { LAYERS, NONE, type Profile } from "../profile";
 import { ALL, type Selection } from "../select";
+import { isMarked } from "../text";
+import { markLog, type MarkOf } from "./marked_log";
 
 const seam = process.env.SEAM ?? "seam";
 const corpus = process.env.SEAM_CORPUS ?? ".";
@@ -82,7 +86,7 @@ async function open(name: string): Promise<Opened> {
 	let known = opened.get(name);
 
 	if (!known) {
-		const path = join(corpus, name), out = join(folder, "page.html");
+		const path = resolve(corpus, name), out = join(folder, "page.html");
 
 		run(["view", path, `--symfs=${symfs}`, "-o", out]);
 		const text = /class="recording">([^<]*)</.exec(
@@ -315,6 +319,117 @@ test("calls equal those of 'seam calls'", async () => {
 				rows[figure as keyof typeof FIGURES][row]!));
 		assert.deepEqual(sorted(shown), sorted(printed),
 				 show(at, options));
+	}
+});
+
+/* -- marked intervals --------------------------------------------------- */
+
+const MARKS = ["request", "db", "render"];
+
+/* A copy of a recording in which all calls of three functions are marked. */
+async function openMarked(): Promise<Opened> {
+	const copy = join(folder, "marked.seam"), names = new Map<number, string>();
+	const mark: MarkOf = (func, isEntry) => {
+		const name = names.get(func);
+
+		return !name ? "" : isEntry ? `begin ${name} #${func}` :
+		       `end ${name}`;
+	};
+
+	if (opened.has(copy))
+		return open(copy);
+	while (names.size < MARKS.length) {
+		const id = 1 + below(8);
+
+		if (!names.has(id))
+			names.set(id, MARKS[names.size]!);
+	}
+	cpSync(join(corpus, "view/requests.seam"), copy, { recursive: true });
+	for (const name of readdirSync(join(copy, "xray"))
+		.filter(file => file.endsWith(".xray"))) {
+		const log = join(copy, "xray", name);
+
+		writeFileSync(log, markLog(readFileSync(log), mark));
+	}
+	return open(copy);
+}
+
+/* Pairs of a marked interval's name and the function that it is around. */
+function pairsOf(p: Profile): [number, number][] {
+	const pairs: [number, number][] = [];
+
+	for (const mark of p.functions.name.keys()) {
+		if (!isMarked(p, mark))
+			continue;
+		const first = p.intervals.func.indexOf(mark);
+		const call = p.calls.begin.findIndex((begin, i) =>
+			begin === p.intervals.begin[first] &&
+			p.calls.thread[i] === p.intervals.thread[first] &&
+			p.calls.duration[i] === p.intervals.duration[first]);
+
+		assert.ok(call >= 0, p.functions.name[mark]);
+		pairs.push([mark, p.calls.func[call]!]);
+	}
+	return pairs;
+}
+
+test("marked intervals equal those of 'seam calls'", async () => {
+	const at = await openMarked(), p = at.profile;
+	const figures = { count: "count", min: "min_ns", p50: "p50_ns",
+		p90: "p90_ns", p99: "p99_ns", max: "max_ns", sum: "sum_ns",
+		blocked: "blocked_ns", preempted: "preempted_ns" } as const;
+
+	for (let i = 0; i < nSelections / 8; i++) {
+		const selection = { ...ALL, ...anyTime(p) };
+		const options = optionsOf(p, selection)!;
+		const printed: Sums = new Map(), shown: Sums = new Map();
+		const rows = callRows(choose(p, selection));
+
+		for (const f of json("calls", at, options).intervals)
+			add(printed, f.name, Object.values(figures)
+				.map(member => f[member]));
+		for (let row = 0; row < rows.n; row++)
+			if (isMarked(p, rows.func[row]!))
+				add(shown, p.functions.name[rows.func[row]!]!,
+				    Object.keys(figures).map(figure => rows[
+					figure as keyof typeof figures][row]!));
+		assert.deepEqual(sorted(shown), sorted(printed),
+				 show(at, options));
+	}
+});
+
+test("marked intervals around calls are conditions as the calls are",
+     async () => {
+	const { profile: p } = await openMarked(), pairs = pairsOf(p);
+
+	assert.equal(pairs.length, MARKS.length);
+	for (let i = 0; i < nSelections / 4; i++) {
+		const [mark, func] = pick(pairs), k = below(p.calls.n);
+		const base = { ...ALL, ...anyTime(p), ...anyThread(p) };
+		const [min, max] = [p.calls.duration[k]!, random() < 0.5 ?
+			Infinity : p.calls.duration[below(p.calls.n)]!]
+			.sort((a, b) => a - b) as [number, number];
+		const chosen = [mark, func].map(of => choose(p, { ...base,
+			calls: { func: of, min, max } }));
+		const rows = chosen.map(c => callRows(c));
+		const causes = [mark, func].map(of => causesOf(p, base, of, min,
+							       max));
+		const what = `${p.functions.name[mark]} ${min} to ${max} ` +
+			`(SEAM_SEED=${seed})`;
+
+		assert.deepEqual(chosen[0]!.samples, chosen[1]!.samples, what);
+		assert.deepEqual(rows[0], rows[1], what);
+		assert.deepEqual(causes[0]?.parts, causes[1]?.parts, what);
+		assert.equal(causes[0]?.slow.n, causes[1]?.slow.n, what);
+		for (const [a, b] of pairs) {
+			const [x, y] = [a, b].map(of => rows[0]!.func
+				.indexOf(of)) as [number, number];
+
+			for (const figure of ["count", "min", "p50", "p99",
+				"max", "sum", "blocked", "preempted"] as const)
+				assert.equal(rows[0]![figure][x],
+					     rows[0]![figure][y], what);
+		}
 	}
 });
 

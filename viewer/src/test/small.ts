@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* small.ts - profiles written down by hand, for tests */
-import { LAYERS, NONE, type Profile } from "../profile";
+import { LAYERS, MARKED, NONE, type Profile, type Timed } from "../profile";
 
 /* "main;work;k:futex_wait": a letter is the layer, native without one. */
 const LETTERS: Record<string, number> = { k: 0, n: 1, j: 2, g: 3 };
@@ -26,10 +26,18 @@ export interface SmallCall {
 	calls?: SmallCall[];
 }
 
+export interface SmallMark {
+	name: string;
+	begin: number;
+	end: number;
+	thread?: number;
+}
+
 export interface Small {
 	threads?: string[];
 	samples?: SmallSample[];
 	calls?: SmallCall[];
+	marks?: SmallMark[];		/* intervals that the program marked */
 	modules?: Record<string, string>;	/* by function; "app" */
 	buildId?: string;
 	durationNs?: number;
@@ -116,6 +124,24 @@ function callTables(small: Small, t: ReturnType<typeof tables>) {
 	};
 }
 
+/* Adds the names to @functions, as decode.ts does. */
+function markTable(small: Small, functions: ReturnType<typeof tables>[
+		"functions"]): Timed {
+	const rows = [...small.marks ?? []].sort((a, b) => (a.thread ?? 0) -
+		(b.thread ?? 0) || a.begin - b.begin || b.end - a.end);
+	const known = new Map<string, number>();
+	const func = rows.map(({ name }) => interned(functions, known, name,
+		() => ({ name, module: 0, layer: MARKED })));
+
+	return {
+		n: rows.length, func: Uint32Array.from(func),
+		begin: Float64Array.from(rows, r => r.begin),
+		duration: Float64Array.from(rows, r => r.end - r.begin),
+		thread: Uint32Array.from(rows, r => r.thread ?? 0),
+		text: new Uint32Array(rows.length),
+	};
+}
+
 /* Events: 0 "cpu-clock", 1 "off-cpu", 2 "preempted", 3 "xray". */
 export function smallProfile(small: Small): Profile {
 	const t = tables(small), calls = callTables(small, t);
@@ -127,7 +153,7 @@ export function smallProfile(small: Small): Profile {
 	const s = [...small.samples ?? [], ...sums]
 		.sort((a, b) => a.time - b.time);
 	const stackOf = s.map(x => t.stack(x.stack));
-	const n = s.length, f = t.functions;
+	const n = s.length, f = t.functions, intervals = markTable(small, f);
 	const ids = (of: (x: SmallSample) => number) => Uint32Array.from(s, of);
 
 	return {
@@ -188,7 +214,7 @@ export function smallProfile(small: Small): Profile {
 			reason: ids(x => t.word(x.reason ?? "")),
 			waker: ids(x => t.word(x.waker ?? "")),
 		},
-		calls: calls.table,
+		calls: calls.table, intervals,
 		marks: {
 			n: 0, time: new Float64Array(0),
 			duration: new Float64Array(0),

@@ -7,7 +7,7 @@
  * with frames of all layers, waits for locks, disks and CPUs, marks.  The same
  * arguments give the same profile.
  */
-import { NONE, type Profile } from "../profile";
+import { MARKED, NONE, type Profile, type Timed } from "../profile";
 
 export interface Sizes {
 	samples: number;	/* some 1 in 20 are waits */
@@ -326,6 +326,45 @@ function marksOf(sizes: Sizes, random: Random): Profile["marks"] {
 	};
 }
 
+const MARK_NAMES = ["order", "payment", "mail"];
+
+/* Half as many intervals as marks, which overlap in any way. */
+function intervalsOf(sizes: Sizes, random: Random, firstName: number): Timed {
+	const n = sizes.marks >> 1, numbers = () => new Float64Array(n);
+	const rows: Timed = {
+		n, begin: numbers(), duration: numbers(),
+		thread: Uint32Array.from({ length: n }, (_, i) =>
+			Math.floor(i * sizes.threads / n)),
+		func: Uint32Array.from({ length: n }, (_, i) =>
+			firstName + i % MARK_NAMES.length),
+		text: new Uint32Array(n),
+	};
+
+	for (let i = 0; i < n; i++)
+		rows.begin[i] = Math.floor(random() * sizes.durationNs);
+	for (let t = 0, i = 0; t < sizes.threads; t++) {
+		const first = i;
+
+		while (i < n && rows.thread[i] === t)
+			i++;
+		rows.begin.subarray(first, i).sort();
+	}
+	for (let i = 0; i < n; i++)
+		rows.duration[i] = Math.floor(2e6 * random() ** 3);
+	return rows;
+}
+
+/* The names of marked intervals are functions too; see decode.ts. */
+function withMarked(f: Profile["functions"]): Profile["functions"] {
+	const n = f.n + MARK_NAMES.length;
+	const layer = new Uint8Array(n).fill(MARKED);
+	const module = new Uint32Array(n);
+
+	layer.set(f.layer);
+	module.set(f.module);
+	return { n, name: [...f.name, ...MARK_NAMES], module, layer };
+}
+
 function threadName(i: number): string {
 	return i === 0 ? "main" : i % 5 === 4 ? "log-writer" : "worker";
 }
@@ -375,7 +414,7 @@ export function synthetic(sizes: Sizes): Profile {
 			 eventOf("off-cpu", "wait"),
 			 eventOf("preempted", "wait", true),
 			 eventOf("xray", "call")],
-		modules: modulesOf(), functions,
+		modules: modulesOf(), functions: withMarked(functions),
 		frames: {
 			n: nFrames, file: new Uint32Array(nFrames).fill(NONE),
 			func: Uint32Array.from({ length: nFrames }, (_, i) =>
@@ -388,6 +427,7 @@ export function synthetic(sizes: Sizes): Profile {
 		stacks: stacksOf(sizes.stacks, functions, random),
 		samples: samplesOf(sizes, random),
 		calls: callsOf(sizes, random),
-		marks: marksOf(sizes, random), code: [],
+		marks: marksOf(sizes, random),
+		intervals: intervalsOf(sizes, random, functions.n), code: [],
 	};
 }

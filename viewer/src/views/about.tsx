@@ -27,6 +27,8 @@ function facts({ meta, ...p }: Profile): [string, string][] {
 			meta.durationNs)],
 		["In this page", `${plural(p.samples.n, "row")} of samples, ` +
 			`${plural(p.calls.n, "call")}, ` +
+			(p.intervals.n ? `${plural(p.intervals.n,
+				"marked interval")}, ` : "") +
 			`${plural(p.marks.n, "mark")}, ` +
 			plural(p.stacks.n, "stack")],
 		["Not in it", meta.coarse.samples || meta.coarse.calls ?
@@ -101,7 +103,7 @@ export function AboutView(props: ViewProps) {
 		const used = new Uint8Array(profile.threads.length);
 
 		for (const of of [profile.samples, profile.calls,
-				  profile.marks])
+				  profile.intervals, profile.marks])
 			for (let i = 0; i < of.n; i++)
 				if (of.thread[i] !== NONE)
 					used[of.thread[i]!] = 1;

@@ -2,20 +2,21 @@
 /*
  * calls.tsx - calls by function; of one function how long they took
  *
+ * Intervals that the program marked are beside the calls, by their name.
  * A range of lengths, chosen in the histogram or by a button, is the condition
  * of the selection: then every view has only what ran inside these calls.
  */
 import { useMemo } from "preact/hooks";
 import { callRows, lengthsOf, quantile, slowest, type CallRows, type Figure,
 	 type Lengths } from "../engine/calls";
-import { hasWaits } from "../engine/call_index";
+import { hasWaits, tableOf } from "../engine/call_index";
 import { choose } from "../engine/chosen";
 import { commandOf } from "../engine/command";
 import { threadName } from "../engine/rows";
 import { NONE } from "../profile";
 import { ALL, type Selection } from "../select";
-import { cut, formatCount, formatNs, formatTime, functionName, plural,
-	 shortName, visible } from "../text";
+import { cut, formatCount, formatNs, formatTime, functionName, isMarked,
+	 nounOf, plural, shortName, visible } from "../text";
 import { Grid, type Column } from "./grid";
 import { Histogram, type Range } from "./histogram";
 import { FunctionButton } from "./names";
@@ -35,10 +36,14 @@ const FIGURES: [Figure, string, string][] = [
 	["p999", "p99.9", "99.9 % of the calls are not longer"],
 	["max", "Max", "the longest call"],
 ];
+/* Of a marked interval the waits are of all its time: nothing is its self. */
 const WAITS: [Figure, string, string][] = [
 	["selfBlocked", "Blocked", "of self: the thread waited for something"],
 	["selfPreempted", "Preempted", "of self: the thread had no CPU"],
 ];
+const OF_MARKED: Partial<Record<Figure, Figure>> = {
+	selfBlocked: "blocked", selfPreempted: "preempted",
+};
 
 function columnsOf(props: ViewProps, rows: CallRows): Column[] {
 	const { profile, go } = props;
@@ -50,15 +55,21 @@ function columnsOf(props: ViewProps, rows: CallRows): Column[] {
 		  cell: row => <FunctionButton profile={profile}
 			  func={rows.func[row]!} title="Histogram"
 			  onOpen={func => go({ func })} /> },
-		...figures.map(([figure, head, title]): Column => ({
-			id: figure, head, title,
-			value: row => rows[figure][row]!,
-			cell: row => figure === "count" ?
-				formatCount(rows.count[row]!) :
-				figure.startsWith("self") && figure !== "self"
-				&& !rows[figure][row] ? "–" :
-				formatNs(rows[figure][row]!),
-		})),
+		...figures.map(([figure, head, title]): Column => {
+			const value = (row: number) => rows[isMarked(profile,
+				rows.func[row]!) && OF_MARKED[figure] ||
+				figure][row]!;
+
+			return {
+				id: figure, head, title, value,
+				cell: row => figure === "count" ?
+					formatCount(value(row)) :
+					figure.startsWith("self") && !value(row)
+					&& (figure !== "self" || isMarked(
+					profile, rows.func[row]!)) ? "–" :
+					formatNs(value(row)),
+			};
+		}),
 	];
 }
 
@@ -103,8 +114,10 @@ function Buttons({ lengths, onRange, range }: { lengths: Lengths;
 }
 
 /* The slowest calls as links to their time and thread. */
-function Slowest({ props, calls }: { props: ViewProps; calls: number[] }) {
-	const { profile, selection, select, go } = props, table = profile.calls;
+function Slowest({ props, func, calls }: { props: ViewProps; func: number;
+		calls: number[] }) {
+	const { profile, selection, select, go } = props;
+	const table = tableOf(profile, func);
 
 	return <section>
 		<h2>The slowest</h2>
@@ -128,8 +141,8 @@ function Slowest({ props, calls }: { props: ViewProps; calls: number[] }) {
 				</code> : null}
 				{" "}<button class="link small"
 					onClick={() => select({ ...selection,
-						calls: { func: table.func[i]!,
-							 min: ns, max: ns } })}
+						calls: { func, min: ns,
+							 max: ns } })}
 					>inside it</button>
 			</li>;
 		})}</ol>
@@ -146,31 +159,31 @@ function OneFunction({ props, func, rows }: { props: ViewProps; func: number;
 	const lengths = useMemo(() => lengthsOf(chosen, func), [chosen, func]);
 	const slow = useMemo(() => slowest(chosen, func, 10), [chosen, func]);
 	const range = selection.calls?.func === func ? selection.calls : null;
-	const name = functionName(profile, func);
+	const name = functionName(profile, func), noun = nounOf(profile, func);
 	const onRange = (next: Range | null) => select({ ...selection,
 		calls: next && { func, min: next.min, max: next.max } });
 
 	return <>
 		<FunctionPicker {...props} func={func} only={rows.func} />
 		<h2 class="functionname">{cut(name, 300)}</h2>
-		{!lengths.count ? <p class="empty">No call of it is
+		{!lengths.count ? <p class="empty">No {noun} of it is
 			selected.</p> : <>
-			<p>{plural(lengths.count, "call")}: p50{" "}
+			<p>{plural(lengths.count, noun)}: p50{" "}
 				{formatNs(quantile(lengths, 0.5))}, p90{" "}
 				{formatNs(quantile(lengths, 0.9))}, p99{" "}
 				{formatNs(quantile(lengths, 0.99))}, p99.9{" "}
 				{formatNs(quantile(lengths, 0.999))}, longest{" "}
 				{formatNs(lengths.max)}. Drag over the bars to
-				see what differs inside these calls.</p>
+				see what differs inside these {noun}s.</p>
 			<Histogram lengths={lengths} range={range}
 				onRange={onRange}
-				label={`Lengths of the calls of ${cut(name,
-								      200)}`} />
+				noun={noun} label={`Lengths of the ${noun}s of ${
+					cut(name, 200)}`} />
 			<Buttons lengths={lengths} range={range}
 				onRange={onRange} />
 			{range && <Pair props={{ ...props, selection: plain }}
 				func={func} min={range.min} max={range.max} />}
-			<Slowest props={props} calls={slow} />
+			<Slowest props={props} func={func} calls={slow} />
 		</>}
 	</>;
 }
@@ -186,15 +199,17 @@ export function CallsView(props: ViewProps) {
 	const command = commandOf(profile, { ...ALL, from: selection.from,
 		to: selection.to }, "calls");
 
-	if (!profile.calls.n)
+	if (!profile.calls.n && !profile.intervals.n)
 		return <p class="empty">This recording has no calls: they are
 			of programs with XRay's sleds, by
 			{" "}<code>seam record --trace</code>.</p>;
 	return <>
 		{func !== NONE && <OneFunction props={props} func={func}
 			rows={rows} />}
-		<h2>All functions{selection.calls ? ", inside these calls" :
-			""}</h2>
+		<h2>All functions{profile.intervals.n ?
+			" and marked intervals" : ""}{selection.calls ?
+			`, inside these ${nounOf(profile,
+				selection.calls.func)}s` : ""}</h2>
 		{command && !selection.calls && <p class="command"><code>
 			{cut(visible(command), 300)}</code></p>}
 		<Grid label="Calls by function" columns={columns} rows={all}

@@ -15,7 +15,8 @@ const MAX_THREADS = 300;	/* in the list; others by the time line */
 function threadsOf(profile: Profile): number[] {
 	const has = new Set<number>();
 
-	for (const columns of [profile.samples, profile.calls])
+	for (const columns of [profile.samples, profile.calls,
+			       profile.intervals])
 		for (let i = 0; i < columns.n; i++)
 			has.add(columns.thread[i]!);
 	return [...has].sort((a, b) => threadName(profile, a) <

@@ -19,6 +19,7 @@ interface HistogramProps {
 	lengths: Lengths;
 	range: Range | null;	/* that is selected */
 	label: string;
+	noun: string;		/* "call" */
 	onRange: (range: Range | null) => void;
 }
 
@@ -141,7 +142,7 @@ function ends(bars: Bar[], range: Range | null): [number, number] {
 	       [0, bars.length - 1];
 }
 
-export function Histogram({ lengths, range, label, onRange }:
+export function Histogram({ lengths, range, label, noun, onRange }:
 			  HistogramProps) {
 	const svg = useRef<SVGSVGElement>(null);
 	const [drag, setDrag] = useState<[number, number] | null>(null);
@@ -186,7 +187,7 @@ export function Histogram({ lengths, range, label, onRange }:
 					Infinity, lengths.max))}
 				onInput={i => onRange(rangeOf(bars,
 					Math.min(from, i), i))} />
-			<span>{plural(lengths.count, "call")}; bars are
+			<span>{plural(lengths.count, noun)}; bars are
 				logarithmic, the highest has {formatCount(
 				Math.max(...bars.map(bar => bar.n)))}.</span>
 		</figcaption>

@@ -3,10 +3,13 @@
 import { LAYERS, NONE, type Profile } from "../profile";
 import { cut, functionName, moduleOf, shortName } from "../text";
 
-export const LAYER_NAMES = ["Kernel", "Native", "JIT", "Guest"];
+/* By layer; that of MARKED is no choice among layers. */
+export const LAYER_NAMES = ["Kernel", "Native", "JIT", "Guest",
+			    "Marked by the program"];
 
 export function LayerMark({ layer }: { layer: number }) {
-	return <span class={`mark ${LAYERS[layer]}`} title={LAYER_NAMES[layer]}
+	return <span class={`mark ${LAYERS[layer] ??
+		"interval"}`} title={LAYER_NAMES[layer]}
 		aria-hidden="true">{LAYER_NAMES[layer]?.[0]}</span>;
 }
 

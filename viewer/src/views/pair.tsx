@@ -5,16 +5,17 @@
  * A sentence with what differs most, the parts that the time of a call divides
  * into, the functions inside, and a flame graph of each group.
  */
-import { useMemo } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { FlameGraph } from "../draw/flame_graph";
-import { causesOf, partName, type Causes, type Group, type Inside }
+import { findCauses, partName, type Causes, type Group, type Inside }
 	from "../engine/causes";
 import { diffOf } from "../engine/diff";
 import { treeOf } from "../engine/sums";
 import type { CountedTree } from "../engine/tree_nodes";
 import { LAYERS, NONE } from "../profile";
-import { answerOf } from "../sentence";
-import { formatDifference, formatMean, formatNs, plural, shortName }
+import { answerOf, type Answer } from "../sentence";
+import { runInSlices } from "../slices";
+import { formatDifference, formatMean, formatNs, nounOf, plural, shortName }
 	from "../text";
 import { Grid, type Column } from "./grid";
 import { FunctionButton } from "./names";
@@ -22,9 +23,37 @@ import type { ViewProps } from "./props";
 
 const MAX_INSIDE = 500;		/* functions of a table */
 
-function Sentence({ causes }: { causes: Causes }) {
-	const answer = useMemo(() => answerOf(causes), [causes]);
+/* What is shown, which takes some 0.4 s of a million calls. */
+interface Compared {
+	causes: Causes;
+	answer: Answer;
+	slowTree: CountedTree;	/* a call, where there are others */
+	fastTree: CountedTree | null;
+}
 
+function* compare(props: ViewProps, func: number, min: number, max: number):
+		Generator<void, Compared | null> {
+	const causes = func === NONE ? null : yield* findCauses(props.profile,
+		props.selection, func, min, max);
+
+	if (!causes)
+		return null;
+	yield;
+	const { slow, fast } = causes, answer = answerOf(causes);
+
+	yield;
+	const slowTree = treeOf(slow.chosen);
+
+	yield;
+	const fastTree = fast && treeOf(fast.chosen);
+
+	yield;
+	return { causes, answer, fastTree, slowTree: !fast ? slowTree :
+		diffOf({ chosen: fast.chosen, units: fast.n },
+		       { chosen: slow.chosen, units: slow.n }).tree };
+}
+
+function Sentence({ answer }: { answer: Answer }) {
 	return <div class="answer" role="status" id="answer">
 		<p>{answer.groups}</p>
 		{answer.cause && <p><strong>{answer.cause}</strong>{" "}
@@ -34,14 +63,17 @@ function Sentence({ causes }: { causes: Causes }) {
 
 function PartTable({ causes }: { causes: Causes }) {
 	const { slow, fast, parts } = causes;
+	const noun = nounOf(slow.chosen.profile, causes.func);
+	const title = `Where the time of ${noun === "call" ? "a" : "an"} ${
+		noun} goes`;
 
 	return <div class="grid" role="region" tabIndex={0}
-		aria-label="Where the time of a call goes">
+		aria-label={title}>
 		<table>
-			<caption>Where the time of a call goes</caption>
+			<caption>{title}</caption>
 			<thead><tr>
 				<th scope="col" class="text">Part</th>
-				<th scope="col">{plural(slow.n, "slow call")}
+				<th scope="col">{plural(slow.n, `slow ${noun}`)}
 				</th>
 				{fast && <th scope="col">
 					{plural(fast.n, "other")}</th>}
@@ -65,7 +97,7 @@ function PartTable({ causes }: { causes: Causes }) {
 					</td>}
 				</tr>)}
 				<tr class="sum">
-					<th scope="row" class="text">A call</th>
+					<th scope="row" class="text">One {noun}</th>
 					<td>{formatNs(slow.ns)}</td>
 					{fast && <td>{formatNs(fast.ns)}</td>}
 					{fast && <td>{formatDifference(
@@ -128,42 +160,50 @@ function GroupGraph({ props, group, title, tree, text }: { props: ViewProps;
 	</section>;
 }
 
-function Graphs({ props, causes }: { props: ViewProps; causes: Causes }) {
+function Graphs({ props, compared }: { props: ViewProps;
+		compared: Compared }) {
+	const { causes, slowTree: tree, fastTree } = compared;
 	const { slow, fast } = causes;
-	const tree = useMemo(() => !fast ? treeOf(slow.chosen) :
-		diffOf({ chosen: fast.chosen, units: fast.n },
-		       { chosen: slow.chosen, units: slow.n }).tree, [causes]);
+	const noun = nounOf(props.profile, causes.func);
 	const of = (group: Group, total: number) => `${plural(group.n,
-		"call")}, ${formatNs(group.ns)} each; samples and waits have ` +
-		`${formatMean(total, "ns")} a call.`;
+		noun)}, ${formatNs(group.ns)} each; samples and waits have ` +
+		`${formatMean(total, "ns")} each.`;
 
 	return <div class="columns">
 		<GroupGraph props={props} group={slow} tree={tree}
-			title="Inside the slow calls"
+			title={`Inside the slow ${noun}s`}
 			text={of(slow, tree.total[0]! / (fast ? 1 : slow.n)) +
 			      (fast ? " The colour is the difference a call."
 			       : "")} />
-		{fast && <GroupGraph props={props} group={fast}
-			tree={treeOf(fast.chosen)} title="Inside the others"
-			text={of(fast, treeOf(fast.chosen).total[0]! /
-				       fast.n)} />}
+		{fast && fastTree && <GroupGraph props={props} group={fast}
+			tree={fastTree} title="Inside the others"
+			text={of(fast, fastTree.total[0]! / fast.n)} />}
 	</div>;
 }
 
 export function Pair({ props, func, min, max }: { props: ViewProps;
 		func: number; min: number; max: number }) {
 	const { profile, selection } = props;
-	const causes = useMemo(() => func === NONE ? null :
-		causesOf(profile, selection, func, min, max),
-		[profile, selection, func, min, max]);
+	const [compared, setCompared] = useState<Compared | null | undefined>(
+		undefined);
 
-	if (!causes)
+	/* in slices, so that the histogram answers meanwhile */
+	useEffect(() => {
+		setCompared(undefined);
+		return runInSlices(compare(props, func, min, max), setCompared);
+	}, [profile, selection, func, min, max]);
+	if (compared === undefined)
+		return <p class="empty" role="status">Comparing these calls
+			with the others …</p>;
+	if (!compared)
 		return <p class="empty" role="status">No call has this
 			length.</p>;
+	const { causes, answer } = compared;
+
 	return <>
-		<Sentence causes={causes} />
+		<Sentence answer={answer} />
 		<PartTable causes={causes} />
-		<Graphs props={props} causes={causes} />
+		<Graphs props={props} compared={compared} />
 		<div class="columns">
 			<InsideTable props={props} rows={causes.callees}
 				title="Calls inside: self time a call" />

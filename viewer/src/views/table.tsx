@@ -5,6 +5,7 @@ import { choose } from "../engine/chosen";
 import { commandOf } from "../engine/command";
 import { KEYS, RAN, rowName, rowsOf, type Key, type Rows }
 	from "../engine/rows";
+import { findsFunction, findsName } from "../engine/search";
 import { NONE, type Profile } from "../profile";
 import type { Selection } from "../select";
 import { cut, formatCount, formatPercent, formatWeight, plural, shortName,
@@ -106,25 +107,14 @@ function columnsOf(props: ViewProps, rows: Rows, unit: "ns" | "count"):
 	return columns;
 }
 
-export function matches(profile: Profile, func: number, search: string):
-		boolean {
-	const word = search.toLowerCase();
-
-	return func !== NONE &&
-	       (profile.functions.name[func]!.toLowerCase().includes(word) ||
-		profile.modules.path[profile.functions.module[func]!]!
-			.toLowerCase().includes(word));
-}
-
 function isMarked(props: ViewProps, rows: Rows, row: number): boolean {
 	const { profile, selection } = props, id = rows.id[row]!;
 
 	if (!selection.search)
 		return false;
 	return rows.key === "function" ?
-	       matches(profile, id, selection.search) :
-	       rowName(profile, rows.key, id).toLowerCase()
-		.includes(selection.search.toLowerCase());
+	       findsFunction(profile, id, selection.search) :
+	       findsName(rowName(profile, rows.key, id), selection.search);
 }
 
 function Above({ props, rows, unit, n }: { props: ViewProps; rows: Rows;

@@ -42,7 +42,7 @@ export function runInSlices<T>(work: Generator<void, T>,
 	};
 }
 
-/* All of @work at once, as tests need it. */
+/* All of @work at once. */
 export function runAtOnce<T>(work: Generator<void, T>): T {
 	for (;;) {
 		const step = work.next();
