@@ -67,8 +67,9 @@ static int parse_time(const char *text, uint64_t now_ns, uint64_t *ns,
 				"2026-11-24, 2026-11-24T10:00", text);
 }
 
-int seam_fleet_since(const char *text, uint64_t now_ns, uint64_t *from_ns,
-		     uint64_t *to_ns, struct seam_err *err)
+/* --since as [*@from_ns, *@to_ns).  0 or -EINVAL. */
+static int parse_since(const char *text, uint64_t now_ns, uint64_t *from_ns,
+		       uint64_t *to_ns, struct seam_err *err)
 {
 	const char *dots = strstr(text, "..");
 	char from[40];
@@ -114,8 +115,8 @@ static int make_query(const struct seam_command *command,
 		if (!strchr(o->labels.items[i], '='))
 			return seam_command_misused(command, "a label is "
 				"KEY=VALUE, not '%s'", o->labels.items[i]);
-	if (seam_fleet_since(since, seam_clock_now(CLOCK_REALTIME),
-			     &query->from_ns, &query->to_ns, &err))
+	if (parse_since(since, seam_clock_now(CLOCK_REALTIME),
+			&query->from_ns, &query->to_ns, &err))
 		return seam_command_misused(command, "option '--since': %s",
 					    err.cause[0]);
 	return SEAM_EXIT_DONE;

@@ -25,8 +25,8 @@ struct seam_fleet_options {
 
 #define SEAM_FLEET_LOGIN_OPTIONS(type, member)				\
 	SEAM_OPTION(type, member.credentials, STRING, 0, "credentials",	\
-		    "FILE", "a file with USER:PASSWORD, which only its "	\
-		    "owner can read",					\
+		    "FILE", "a file with USER:PASSWORD, which only "	\
+		    "its owner can read",				\
 		    .detail = "The default is SEAM_FLEET_USER and "	\
 		    "SEAM_FLEET_PASSWORD in the environment."),		\
 	SEAM_OPTION(type, member.ca_file, STRING, 0, "ca-file", "FILE",	\
@@ -58,25 +58,21 @@ struct seam_fleet_options {
 		    "only hosts whose name matches"),			\
 	SEAM_OPTION(type, member.labels, STRINGS, 0, "label", "K=V",	\
 		    "only profiles with this label",			\
-		    .detail = "May be given several times: profiles that "	\
-		    "have all of them."),				\
+		    .detail = "May be given several times: profiles "	\
+		    "that have all of them."),				\
 	SEAM_OPTION(type, member.since, STRING, 0, "since", "TIME",	\
 		    "only this time: 1h, 2h..1h, or dates in UTC",	\
-		    .detail = "30m, 1h and 2d are so long ago, and until "	\
-		    "now; A..B is a range of such times or of dates, "	\
-		    "2026-11-24T10:00..2026-11-24T11:00, either of which "	\
-		    "may be omitted. Profiles have windows of 10 s: those " \
-		    "count that begin in the range. The default is all of "	\
-		    "a folder, and the last hour of a server."),		\
+		    .detail = "1h is the time since one hour ago; s, m, h " \
+		    "and d are units. A..B is a range of such times or dates: "	\
+		    "2026-11-24T10:00..2026-11-24T11:00. Either may " \
+		    "be omitted. Profiles have windows of 10 s: those count " \
+		    "that begin in the range. The default is all of a "	\
+		    "folder, and the last hour of a server."),		\
 	SEAM_FLEET_LOGIN_OPTIONS(type, member.login)
 
-/* Parse --since: [*@from_ns, *@to_ns) as of @now_ns.  0 or -EINVAL. */
-int seam_fleet_since(const char *text, uint64_t now_ns, uint64_t *from_ns,
-		     uint64_t *to_ns, struct seam_err *err);
-
 /*
- * Ask the store: the path of the answer, valid until the program ends.  @keep as
- * in struct seam_fleet_query.  What the store lacks is a loss in the answer.
+ * Ask the store: the path of the answer, valid until the program ends.  @keep
+ * as in struct seam_fleet_query.  What the store lacks is a loss in the answer.
  * SEAM_EXIT_DONE, or the exit status after a message.
  */
 int seam_fleet_query_open(const struct seam_command *command,

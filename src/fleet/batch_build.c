@@ -190,14 +190,6 @@ uint64_t seam_fleet_build_n_batches(const struct seam_fleet_build *b)
 	return b->next.seq - b->id.seq;
 }
 
-int seam_fleet_build_end(struct seam_fleet_build *b, struct seam_err *err)
-{
-	int r = seam_fleet_build_flush(b, err);
-
-	seam_fleet_build_free(b);
-	return r;
-}
-
 static bool is_full(const struct seam_batch *batch)
 {
 	return batch->samples.n >= SEAM_FLEET_MAX_ROWS ||
@@ -340,7 +332,7 @@ static uint64_t add_frame(struct seam_fleet_build *b,
 }
 
 /* A profile, and the ids in the batch of what of it is there already. */
-struct step {
+struct build_step {
 	struct seam_fleet_build *build;
 	const struct seam_profile *profile;
 	uint64_t seq;		/* of the batch that has them */
@@ -348,7 +340,7 @@ struct step {
 	uint64_t *stacks;	/* by stack */
 };
 
-static void end_step(struct step *s)
+static void end_step(struct build_step *s)
 {
 	free(s->frames);
 	free(s->stacks);
@@ -360,7 +352,7 @@ static void end_step(struct step *s)
  * are sorted by their strings, then have events in their order.  False: no
  * memory.
  */
-static bool begin_step(struct step *s)
+static bool begin_step(struct build_step *s)
 {
 	const struct seam_profile *p = s->profile;
 
@@ -375,7 +367,7 @@ static bool begin_step(struct step *s)
 }
 
 /* The ids of the frames of @stack, the outermost first; SIZE_MAX: no memory. */
-static size_t collect(struct step *s, uint32_t stack,
+static size_t collect(struct build_step *s, uint32_t stack,
 		      uint64_t ids[SEAM_BATCH_MAX_DEPTH])
 {
 	const struct seam_stack *stacks = s->profile->stacks.items;
@@ -402,7 +394,7 @@ static size_t collect(struct step *s, uint32_t stack,
 }
 
 /* The id of @stack, which the batch then has; false: no memory. */
-static bool add_stack(struct step *s, uint32_t stack, uint64_t *id)
+static bool add_stack(struct build_step *s, uint32_t stack, uint64_t *id)
 {
 	struct seam_fleet_build *b = s->build;
 	const struct seam_batch_stack *stacks;
@@ -474,7 +466,7 @@ static int add_row(struct seam_fleet_build *b,
 }
 
 /* Sample @i at @ns, UTC. */
-static int add_sample(struct step *s, size_t i, uint64_t ns,
+static int add_sample(struct build_step *s, size_t i, uint64_t ns,
 		      struct seam_err *err)
 {
 	const struct seam_profile *p = s->profile;
@@ -540,7 +532,7 @@ int seam_fleet_build_add(struct seam_fleet_build *b,
 			 const struct seam_profile *profile, int64_t utc_ns,
 			 struct seam_err *err)
 {
-	struct step s = { .build = b, .profile = profile };
+	struct build_step s = { .build = b, .profile = profile };
 	struct seam_radix_item *order;
 	int r;
 

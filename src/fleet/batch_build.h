@@ -7,16 +7,16 @@
  *	for each step of a recording that goes on (model/live/live.h)
  *		seam_fleet_build_add(build, profile, utc_ns, err);
  *		each 10 seconds: seam_fleet_build_flush(build, err);
- *	seam_fleet_build_end(build, err);
+ *	seam_fleet_build_free(build);
  *
- * Samples are added up by window, which are aligned in UTC, by stack, thread and
- * event.  Nothing of a profile is kept: its ids may differ in the next step.
+ * Samples are added up by window, stack, thread and event; windows are aligned
+ * in UTC.  Nothing of a profile is kept: its ids may differ in the next step.
  *
  * A batch is of one day of UTC.  It goes to the sink when the next sample is of
  * another day, or when it has SEAM_FLEET_MAX_ROWS rows of a table; each has all
  * frames and stacks that it needs.  Ids of batches are consecutive.
  *
- * Left out of frames, since they are of one run alone: addresses of JIT code and
+ * Left out of frames, as they are of one run alone: addresses of JIT code and
  * of memory without a file; those of the kernel are offsets from its _text.
  *
  * Threads: one.  Memory: one batch.
@@ -51,7 +51,7 @@ typedef int seam_fleet_sink(void *context, const struct seam_batch *batch,
 struct seam_fleet_build;
 
 /*
- * 0 with *@build, which seam_fleet_build_end() ends, or -errno: -EINVAL of a
+ * 0 with *@build, which seam_fleet_build_free() frees, or -errno: -EINVAL of a
  * name that is empty, too long or cannot be shown as it is, and of a label
  * without a key.
  */
@@ -61,8 +61,8 @@ int seam_fleet_build_begin(struct seam_fleet_build **build,
 			   void *context, struct seam_err *err);
 
 /*
- * Add the samples of @profile, whose times plus @utc_ns are UTC.  Losses are not
- * added: those of a live profile are of all steps.  0 or -errno.
+ * Add the samples of @profile, whose times plus @utc_ns are UTC.  Losses are
+ * not added: those of a live profile are of all steps.  0 or -errno.
  */
 int seam_fleet_build_add(struct seam_fleet_build *build,
 			 const struct seam_profile *profile, int64_t utc_ns,
@@ -89,9 +89,8 @@ int seam_fleet_build_calls(struct seam_fleet_build *build,
 int seam_fleet_build_flush(struct seam_fleet_build *build,
 			   struct seam_err *err);
 
-/* How many batches went to the sink; the seq of the next one is as many more. */
+/* How many batches went to the sink: the next seq is as many more. */
 uint64_t seam_fleet_build_n_batches(const struct seam_fleet_build *build);
 
-/* The rest to the sink, and free @build, also after an error.  0 or -errno. */
-int seam_fleet_build_end(struct seam_fleet_build *build, struct seam_err *err);
+/* Rows that were not flushed are lost.  NULL: nothing. */
 void seam_fleet_build_free(struct seam_fleet_build *build);

@@ -153,8 +153,8 @@ static uint32_t text_of(struct calls_rows *c, uint32_t string)
 static uint64_t frame_of(struct calls_rows *c, uint32_t function)
 {
 	static const struct seam_xray_mapped none;
-	const struct seam_xray_mapped *f = seam_xray_map_find(c->names,
-							      function) ?: &none;
+	const struct seam_xray_mapped *f =
+		seam_xray_map_find(c->names, function) ?: &none;
 	char buf[SEAM_CALL_NAME];
 	struct seam_batch_frame frame = {
 		.layer = SEAM_LAYER_NATIVE, .is_named = f->name,

@@ -26,7 +26,7 @@ void seam_fleet_sum_fini(struct seam_fleet_sum *sum);
 bool seam_fleet_sum_wants(const struct seam_fleet_query *query,
 			  const struct seam_batch_head *head);
 
-/* Add the selected rows of @from, and the frames and stacks of these.  0, -errno. */
+/* Add the selected rows of @from, their frames and stacks.  0 or -errno. */
 int seam_fleet_sum_add(struct seam_fleet_sum *sum,
 		       const struct seam_batch *from, struct seam_err *err);
 

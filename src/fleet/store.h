@@ -3,9 +3,9 @@
  * store.h - where the profiles of a fleet are: a folder, or ClickHouse
  *
  * Both keep the same batches (wire/fleet/batch.h) and answer the same query
- * with one batch: rows added up over what the query does not keep apart, and the
- * frames and stacks of these rows.  model/fleet makes a profile of the answer,
- * so every view of a recording is one of a fleet.
+ * with one batch: rows added up over what the query does not keep apart, and
+ * the frames and stacks of these rows.  model/fleet makes a profile of the
+ * answer, so every view of a recording is one of a fleet.
  *
  *	put	a batch, once: a second put of the same id changes nothing
  *	ask	a query; the answer says what of the store did not answer
@@ -32,7 +32,7 @@ struct seam_fleet_query {
 	uint64_t from_ns, to_ns;	/* UTC, [from, to) */
 	const char *event;		/* names with commas; NULL: all */
 	unsigned int keep;		/* enum seam_fleet_keep */
-	uint64_t step_ns;		/* a multiple of 10 s, with KEEP_WINDOW */
+	uint64_t step_ns;		/* of KEEP_WINDOW: n * 10 s */
 	bool with_calls;		/* histograms of calls, no samples */
 };
 
@@ -59,8 +59,8 @@ struct seam_fleet_place {
 };
 
 /*
- * Open the folder, or the URL, of @place, whose strings are copied.  A folder is
- * made if it is not there.  No server is asked yet.  0 or -errno.
+ * Open the folder, or the URL, of @place, whose strings are copied.  A folder
+ * is made if it is not there.  No server is asked yet.  0 or -errno.
  */
 int seam_fleet_open(struct seam_fleet_store **store,
 		    const struct seam_fleet_place *place,

@@ -59,7 +59,7 @@ static int build(struct taken *t, struct seam_profile *profiles, size_t n,
 		r = seam_fleet_build_lost(b, DAY_NS + 1, "ring full",
 					  "cpu-clock", 5, 0, err);
 	if (!r)
-		return seam_fleet_build_end(b, err);
+		r = seam_fleet_build_flush(b, err);
 	seam_fleet_build_free(b);
 	return r;
 }

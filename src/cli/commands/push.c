@@ -49,7 +49,6 @@ struct push {
 	uint64_t recording;		/* its id */
 	struct seam_fleet_store *store;
 	uint64_t n_rows, n_bytes;
-	bool is_later;			/* the store will take it later */
 };
 
 static const char *host_of(const struct push *p, char name[256])

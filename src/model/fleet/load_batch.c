@@ -11,51 +11,18 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/text.h"
-#include "model/fleet/batch_folder.h"
-
-/* A frame or stack of the batch, by its id. */
-struct batch_known {
-	uint64_t id;
-	uint32_t is;			/* in the profile */
-};
-
-struct batch_ids {
-	SEAM_ARRAY(struct batch_known) items;
-	struct seam_index index;
-};
+#include "model/fleet/batch_parts.h"
 
 struct batch_loader {
 	struct seam_profile *profile;
 	const struct seam_batch *batch;	/* that is being added */
-	struct batch_ids frames, stacks;	/* of this batch */
+	struct seam_batch_ids frames, stacks;	/* of this batch */
 	struct seam_index by_process, by_thread;
 	uint32_t last_thread;		/* of the row before */
-	uint32_t missing;		/* frame: of a stack that no batch has */
+	uint32_t missing;		/* frame: of what no batch has */
 	uint64_t n_missing;		/* rows with such a stack */
 	uint64_t base_ns;		/* UTC of time 0 */
 };
-
-static uint32_t find(const struct batch_ids *ids, uint64_t id)
-{
-	uint32_t k = SEAM_INDEX_FIND(&ids->index, seam_hash_u64(id), i,
-				     ids->items.items[i].id == id);
-
-	return k == SEAM_NONE ? k : ids->items.items[k].is;
-}
-
-static bool know(struct batch_ids *ids, uint64_t id, uint32_t is)
-{
-	return is != SEAM_NONE && SEAM_INDEX_APPEND(&ids->index,
-		seam_hash_u64(id), &ids->items,
-		(struct batch_known) { id, is }) != SEAM_NONE;
-}
-
-static void forget(struct batch_ids *ids)
-{
-	free(ids->items.items);
-	seam_index_fini(&ids->index);
-	*ids = (struct batch_ids) { 0 };
-}
 
 static const char *text_of(const struct batch_loader *l, uint32_t string)
 {
@@ -132,11 +99,11 @@ static uint32_t missing_frame(struct batch_loader *l)
 static uint32_t add_stack(struct batch_loader *l,
 			  const struct seam_batch_stack *from)
 {
+	const uint64_t *ids = l->batch->frame_ids.items + from->first;
 	uint32_t stack = 0;
 
 	for (uint32_t i = 0; i < from->n && stack != SEAM_NONE; i++) {
-		uint32_t frame = find(&l->frames, l->batch->frame_ids.items[
-						from->first + i]);
+		uint32_t frame = seam_batch_ids_find(&l->frames, ids[i]);
 
 		if (frame == SEAM_NONE)
 			frame = missing_frame(l);
@@ -150,14 +117,14 @@ static int add_stacks(struct batch_loader *l)
 {
 	const struct seam_batch *b = l->batch;
 
-	forget(&l->frames);
-	forget(&l->stacks);
+	seam_batch_ids_fini(&l->frames);
+	seam_batch_ids_fini(&l->stacks);
 	for (size_t i = 0; i < b->frames.n; i++)
-		if (!know(&l->frames, b->frames.items[i].id,
+		if (!seam_batch_ids_add(&l->frames, b->frames.items[i].id,
 			  add_frame(l, &b->frames.items[i])))
 			return -ENOMEM;
 	for (size_t i = 0; i < b->stacks.n; i++)
-		if (!know(&l->stacks, b->stacks.items[i].id,
+		if (!seam_batch_ids_add(&l->stacks, b->stacks.items[i].id,
 			  add_stack(l, &b->stacks.items[i])))
 			return -ENOMEM;
 	return 0;
@@ -256,7 +223,8 @@ static int add_sample(struct batch_loader *l,
 {
 	struct seam_samples *s = &l->profile->samples;
 	uint32_t thread = find_thread(l, row);
-	uint32_t stack = row->stack ? find(&l->stacks, row->stack) : 0;
+	uint32_t stack = !row->stack ? 0 :
+			 seam_batch_ids_find(&l->stacks, row->stack);
 	int event = find_event(l, row);
 	size_t i = s->n;
 
@@ -285,7 +253,7 @@ static int add_sample(struct batch_loader *l,
 	return 0;
 }
 
-static int add_losses(struct seam_profile *p, const struct seam_batch *b)
+int seam_load_batch_losses(struct seam_profile *p, const struct seam_batch *b)
 {
 	for (size_t i = 0; i < b->losses.n; i++) {
 		const struct seam_batch_loss *loss = &b->losses.items[i];
@@ -317,7 +285,7 @@ static int add_batch(struct batch_loader *l, const struct seam_batch *batch,
 	for (size_t i = 0; !r && i < batch->samples.n; i++)
 		r = add_sample(l, &batch->samples.items[i]);
 	if (!r)
-		r = add_losses(p, batch);
+		r = seam_load_batch_losses(p, batch);
 	end_ns = time_of(l, batch->to_ns);
 	if (end_ns > p->end_ns)
 		p->end_ns = end_ns;
@@ -387,8 +355,8 @@ static int end_load(struct batch_loader *l, int r, struct seam_err *err)
 	if (l->n_missing)
 		seam_profile_note(p, "%" PRIu64 " rows have a stack that is in "
 				  "no batch", l->n_missing);
-	forget(&l->frames);
-	forget(&l->stacks);
+	seam_batch_ids_fini(&l->frames);
+	seam_batch_ids_fini(&l->stacks);
 	seam_index_fini(&l->by_process);
 	seam_index_fini(&l->by_thread);
 	return r;
@@ -453,13 +421,9 @@ static uint64_t first_of(const struct seam_batch_folder *folder)
 	return first;
 }
 
-typedef int add_fn(void *context, const struct seam_batch *batch,
-		   struct seam_err *err);
-
-/* @add each batch that can be read. */
-static int add_all(const struct seam_batch_folder *folder,
-		   struct seam_profile *p, add_fn *add, void *context,
-		   struct seam_err *err)
+int seam_load_batch_each(const struct seam_batch_folder *folder,
+			 struct seam_profile *p, seam_load_batch_add *add,
+			 void *context, struct seam_err *err)
 {
 	size_t n_read = 0;
 	int r = 0;
@@ -502,7 +466,8 @@ int seam_load_batch_folder(struct seam_profile *profile, const char *path,
 	first = r ? UINT64_MAX : first_of(&folder);
 	l = begin_load(profile, first == UINT64_MAX ? 0 : first);
 	if (!r)
-		r = add_all(&folder, profile, add_to_profile, &l, err);
+		r = seam_load_batch_each(&folder, profile, add_to_profile,
+					 &l, err);
 	r = end_load(&l, r, err);
 	seam_batch_folder_close(&folder);
 	return r;
@@ -529,177 +494,4 @@ bool seam_load_batch_is(const char *path)
 		seam_file_close(&file);
 	}
 	return is;
-}
-
-/* -- calls -------------------------------------------------------------- */
-
-struct batch_account {
-	struct seam_account *account;
-	struct seam_xray_map *names;
-	struct seam_profile *profile;
-	const struct seam_batch *batch;
-	struct batch_ids frames;	/* rows of the batch's table */
-	struct seam_index by_name;	/* rows of the account */
-};
-
-static uint32_t put_name(struct batch_account *a, uint32_t string)
-{
-	return seam_strings_put(&a->names->strings, seam_strings_get(
-					&a->batch->strings, string));
-}
-
-/* The row of the function of @calls, made if it is new; SEAM_NONE: no memory. */
-static uint32_t row_of(struct batch_account *a,
-		       const struct seam_batch_calls *calls)
-{
-	static const struct seam_batch_frame none;
-	uint32_t at = find(&a->frames, calls->frame);
-	const struct seam_batch_frame *frame = at == SEAM_NONE ? &none :
-		&a->batch->frames.items[at];
-	const struct seam_xray_mapped *all = a->names->functions.items;
-	struct seam_xray_mapped f = {
-		.id = (uint32_t)a->names->functions.n + 1,
-		.log_id = (uint32_t)a->names->functions.n + 1,
-		.name = at == SEAM_NONE ? seam_strings_put(&a->names->strings,
-			"[missing]") : put_name(a, frame->function),
-		.file = put_name(a, frame->file),
-		.image = put_name(a, frame->module),
-		.build_id = put_name(a, frame->build_id),
-		.line = frame->line, .file_offset = frame->offset,
-		/* without a histogram only entries are known */
-		.kinds = 1u << SEAM_XRAY_SLED_ENTER |
-			 (calls->n ? 1u << SEAM_XRAY_SLED_EXIT : 0u),
-	};
-	uint64_t hash = seam_hash_add((uint64_t)f.name << 32 | f.image,
-				      (uint64_t)f.file << 32 | f.line);
-	uint32_t id;
-
-	if (f.name == SEAM_NONE || f.file == SEAM_NONE ||
-	    f.image == SEAM_NONE || f.build_id == SEAM_NONE)
-		return SEAM_NONE;
-	id = SEAM_INDEX_INTERN(&a->by_name, hash, &a->names->functions, i,
-		all[i].name == f.name && all[i].image == f.image &&
-		all[i].file == f.file && all[i].line == f.line &&
-		all[i].kinds == f.kinds && all[i].file_offset == f.file_offset,
-		f);
-	if (id == SEAM_NONE || id < a->account->rows.n)
-		return id;
-	return SEAM_ARRAY_ADD(&a->account->rows, (struct seam_account_row) {
-			.function = f.id, .min_ns = UINT64_MAX }) ? id :
-	       SEAM_NONE;
-}
-
-/* Octave 0 is in no row. */
-static struct seam_octave *octave_of(struct seam_account *account,
-				     uint32_t *octave)
-{
-	while (!*octave) {
-		if (!SEAM_ARRAY_ADD(&account->octaves,
-				    (struct seam_octave) { 0 }))
-			return NULL;
-		*octave = (uint32_t)account->octaves.n - 1;
-	}
-	return &account->octaves.items[*octave];
-}
-
-static int add_buckets(struct batch_account *a,
-		       const struct seam_batch_calls *calls,
-		       struct seam_account_row *row)
-{
-	for (uint32_t i = 0; i < calls->n; i++) {
-		struct seam_batch_bucket b =
-			a->batch->buckets.items[calls->first + i];
-		unsigned int o = b.bucket / SEAM_HISTOGRAM_STEPS;
-		struct seam_octave *octave;
-
-		if (o >= SEAM_HISTOGRAM_OCTAVES)
-			continue;
-		octave = octave_of(a->account, &row->octave[o]);
-		if (!octave)
-			return -ENOMEM;
-		octave->n[b.bucket % SEAM_HISTOGRAM_STEPS] += b.count;
-	}
-	return 0;
-}
-
-static int add_calls(void *context, const struct seam_batch *batch,
-		     struct seam_err *err)
-{
-	struct batch_account *a = context;
-	int r = 0;
-
-	a->batch = batch;
-	forget(&a->frames);
-	for (uint32_t i = 0; i < batch->frames.n; i++)
-		if (!know(&a->frames, batch->frames.items[i].id, i))
-			return seam_err_no_memory(err);
-	for (size_t i = 0; !r && i < batch->calls.n; i++) {
-		const struct seam_batch_calls *c = &batch->calls.items[i];
-		uint32_t id = row_of(a, c);
-		struct seam_account_row *row;
-
-		if (id == SEAM_NONE)
-			return seam_err_no_memory(err);
-		row = &a->account->rows.items[id];
-		row->count += c->count;
-		row->min_ns = c->min_ns < row->min_ns ? c->min_ns :
-			      row->min_ns;
-		row->max_ns = c->max_ns > row->max_ns ? c->max_ns :
-			      row->max_ns;
-		row->sum_ns += c->sum_ns;
-		row->total_ns += c->total_ns;
-		row->self_ns += c->self_ns;
-		a->account->n_calls += c->count;
-		r = add_buckets(a, c, row);
-	}
-	return r || add_losses(a->profile, batch) ? seam_err_no_memory(err) :
-	       0;
-}
-
-static int add_file(struct batch_account *a, const char *path,
-		    struct seam_err *err)
-{
-	struct seam_batch batch;
-	struct seam_file file;
-	int r = seam_file_open(&file, path, err);
-
-	if (r)
-		return r;
-	r = seam_batch_file_read(&batch, file.bytes, err);
-	if (!r)
-		r = add_calls(a, &batch, err);
-	seam_batch_fini(&batch);
-	seam_file_close(&file);
-	return r;
-}
-
-static int add_folder(struct batch_account *a, const char *path,
-		      struct seam_err *err)
-{
-	struct seam_batch_folder folder;
-	int r = seam_batch_folder_open(&folder, path, err);
-
-	if (!r)
-		r = add_all(&folder, a->profile, add_calls, a, err);
-	seam_batch_folder_close(&folder);
-	return r;
-}
-
-int seam_load_batch_calls(struct seam_account *account,
-			  struct seam_xray_map *names,
-			  struct seam_profile *profile, const char *path,
-			  struct seam_err *err)
-{
-	struct batch_account a = {
-		.account = account, .names = names, .profile = profile,
-	};
-	struct stat st;
-	int r;
-
-	*account = (struct seam_account) { 0 };
-	r = stat(path, &st) == 0 && S_ISDIR(st.st_mode) ?
-	    add_folder(&a, path, err) : add_file(&a, path, err);
-	forget(&a.frames);
-	seam_index_fini(&a.by_name);
-	return r ? seam_err_add(err, r, "cannot read '%s'", path) : 0;
 }

@@ -2,10 +2,10 @@
 /*
  * load_batch.h - batches of a fleet as a recording
  *
- * Of a file (wire/fleet/batch_file.h), or of all files of a folder.  A process is
- * one of an origin, pid and name; a sample stands for those of a window, and has
- * the time at which that begins.  A profile has what batches have: no order of
- * samples in a window, no CPUs, no reasons of waits.
+ * Of a file (wire/fleet/batch_file.h), or of all files of a folder.  A process
+ * is one of an origin, pid and name; a sample stands for those of a window, and
+ * has the time at which that begins.  A profile has what batches have: no order
+ * of samples in a window, no CPUs, no reasons of waits.
  *
  * Histograms of calls become an account, without edges and single calls.
  */

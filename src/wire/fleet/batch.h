@@ -2,9 +2,9 @@
 /*
  * batch.h - samples of many machines, added up, as rows of a store's tables
  *
- * What one agent, or one recording, gives to a store at a time; and what a query
- * of a store gives back.  A batch is complete: each stack of its samples, and
- * each frame of these stacks, is in it or in an earlier batch of the same
+ * What one agent, or one recording, gives to a store at a time; and what a
+ * query of a store gives back.  A batch is complete: each stack of its samples,
+ * and each frame of these stacks, is in it or in an earlier batch of the same
  * writer (in a file: always in it).
  *
  * Samples are added up by their window, stack, thread and event: a row has how
@@ -14,7 +14,8 @@
  * Ids of frames and stacks are hashes of what they mean (batch_ids.h), the same
  * on each host: addresses of one run are never in them.
  *
- * Ownership: the batch owns all of it; seam_batch_fini() frees it.  Threads: one.
+ * Ownership: the batch owns all of it; seam_batch_fini() frees it.
+ * Threads: one.
  */
 #pragma once
 

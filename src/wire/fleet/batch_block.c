@@ -44,7 +44,7 @@ static const uint8_t *record_of(const struct seam_batch *batch,
 				struct rows rows, size_t i)
 {
 	static const struct seam_batch_origin none;
-	const uint8_t *row = rows.items + i * rows.size;
+	const uint8_t *row = rows.items ? rows.items + i * rows.size : NULL;
 	uint32_t origin = 0;
 
 	if (column->place == SEAM_COLUMN_ROW)
@@ -329,7 +329,8 @@ static const struct seam_batch_column *find(const struct block_decoding *d,
 	return NULL;
 }
 
-static int decode_columns(struct block_decoding *d, struct seam_native_block *block,
+static int decode_columns(struct block_decoding *d,
+			  struct seam_native_block *block,
 			  struct seam_err *err)
 {
 	struct seam_native_column from;
@@ -390,7 +391,9 @@ static int tie_origins(struct block_decoding *d)
 int seam_batch_decode(struct seam_batch *batch, enum seam_batch_table_id id,
 		      struct seam_cursor *from, struct seam_err *err)
 {
-	struct block_decoding d = { .batch = batch, .table = &seam_batch_tables[id] };
+	struct block_decoding d = {
+		.batch = batch, .table = &seam_batch_tables[id],
+	};
 	struct seam_native_block block;
 	int r = seam_native_next_block(&block, from, SEAM_BATCH_MAX_ROWS, err);
 

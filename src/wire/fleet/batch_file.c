@@ -148,8 +148,8 @@ int seam_batch_file_write(const struct seam_batch *batch,
 /* -- read --------------------------------------------------------------- */
 
 /*
- * Unpack the frame at the start of @bytes, which then are what is after it, with
- * a NUL after its end.  0 with @to on the heap; -errno.
+ * Unpack the frame at the start of @bytes, which then are what is after it.  0
+ * with @to on the heap, a NUL after its end; or -errno.
  */
 static int unpack(struct seam_bytes *bytes, size_t max, uint8_t **to,
 		  size_t *size, struct seam_err *err)

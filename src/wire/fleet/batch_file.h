@@ -7,9 +7,9 @@
  *	body	= section{6}			in the order of the tables
  *	section	= table " " size "\n" byte{size}
  *
- * The bytes of a section are one block of format Native: what an engine takes as
- * INSERT INTO table FORMAT Native.  The head is a frame of its own, so that a
- * folder of files can be searched without reading what they hold; zstdcat(1)
+ * The bytes of a section are one block of format Native: what an engine takes
+ * as INSERT INTO table FORMAT Native.  The head is a frame of its own, so that
+ * a folder of files can be searched without reading what they hold; zstdcat(1)
  * shows both.  A file that is cut or damaged is refused: -ENODATA, -EBADMSG.
  */
 #pragma once
@@ -45,7 +45,7 @@ struct seam_batch_file {
 /* Whether @bytes begin as a batch file of any version. */
 bool seam_batch_file_is(struct seam_bytes bytes);
 
-/* Append the file of @batch to @to, which is freed by the caller.  0, -errno. */
+/* Append the file of @batch to @to, which the caller frees.  0 or -errno. */
 int seam_batch_file_write(const struct seam_batch *batch,
 			  struct seam_native_buffer *to, struct seam_err *err);
 

@@ -19,7 +19,8 @@ const char *const seam_native_types[SEAM_N_NATIVE_TYPES] = {
 	[SEAM_NATIVE_STRINGS] = "Array(String)",
 };
 
-enum seam_native_type seam_native_element(enum seam_native_type type)
+/* The type of the elements of an array; of all else the type itself. */
+static enum seam_native_type element_of(enum seam_native_type type)
 {
 	return type == SEAM_NATIVE_SHORTS ? SEAM_NATIVE_U16 :
 	       type == SEAM_NATIVE_NUMBERS ? SEAM_NATIVE_U64 :
@@ -28,7 +29,7 @@ enum seam_native_type seam_native_element(enum seam_native_type type)
 
 size_t seam_native_size(enum seam_native_type type)
 {
-	switch (seam_native_element(type)) {
+	switch (element_of(type)) {
 	case SEAM_NATIVE_U8: return 1;
 	case SEAM_NATIVE_U16: return 2;
 	case SEAM_NATIVE_DATE: return 2;
@@ -228,7 +229,7 @@ int seam_native_next_column(struct seam_native_block *block,
 	column->n_values = block->n_rows;
 	if (column->type == SEAM_N_NATIVE_TYPES)
 		return no_such_type(type, err);
-	if (seam_native_element(column->type) != column->type)
+	if (element_of(column->type) != column->type)
 		take_ends(from, block->n_rows, column);
 	take_values(from, column);
 	if (from->error == -EBADMSG)

@@ -41,9 +41,6 @@ enum seam_native_type {
 /* "UInt8", ..., "Array(String)". */
 extern const char *const seam_native_types[SEAM_N_NATIVE_TYPES];
 
-/* The type of the elements of an array; of all else the type itself. */
-enum seam_native_type seam_native_element(enum seam_native_type type);
-
 /* Bytes of a value; of an array those of an element; 0 of strings. */
 size_t seam_native_size(enum seam_native_type type);
 
