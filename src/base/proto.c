@@ -2,10 +2,13 @@
 /* proto.c - varints, and lengths that are inserted; see proto.h */
 #include "base/proto.h"
 
+#include <endian.h>
+
 #include "base/text.h"
 
 enum {
 	VARINT = 0,		/* wire types */
+	FIXED64 = 1,
 	LENGTH = 2,
 	MAX_VARINT = 10,	/* bytes */
 };
@@ -38,6 +41,18 @@ void seam_proto_u64(struct seam_proto *p, unsigned int field, uint64_t value)
 {
 	seam_proto_packed(p, field << 3 | VARINT);
 	seam_proto_packed(p, value);
+}
+
+void seam_proto_fixed64(struct seam_proto *p, unsigned int field,
+			uint64_t value)
+{
+	uint64_t bytes = htole64(value);
+
+	seam_proto_packed(p, field << 3 | FIXED64);
+	if (!reserve(p, sizeof(bytes)))
+		return;
+	memcpy(p->items + p->n, &bytes, sizeof(bytes));
+	p->n += sizeof(bytes);
 }
 
 void seam_proto_bytes(struct seam_proto *p, unsigned int field,

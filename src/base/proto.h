@@ -27,6 +27,10 @@ struct seam_proto {
 /* A number, of which no sign is known; also a bool or an enum. */
 void seam_proto_u64(struct seam_proto *p, unsigned int field, uint64_t value);
 
+/* The same as 8 bytes: fixed64. */
+void seam_proto_fixed64(struct seam_proto *p, unsigned int field,
+			uint64_t value);
+
 void seam_proto_bytes(struct seam_proto *p, unsigned int field,
 		      struct seam_bytes bytes);
 

@@ -50,6 +50,7 @@ const struct seam_option seam_agent_option_table[] = {
 	OPTION(place.where, STRING, 0, "to", "WHERE",
 	       "the store: a folder, or the URL of a ClickHouse"),
 	SEAM_FLEET_LOGIN_OPTIONS(struct seam_agent_options, place),
+	SEAM_OTLP_OPTION(struct seam_agent_options, place.otlp),
 	OPTION(window, STRING, 0, "window", "TIME",
 	       "the time between two batches (10s)",
 	       .detail = "A multiple of 10s; or 1s, 2s or 5s. Rows are of ten "
@@ -212,8 +213,9 @@ static const char *check(const struct seam_agent_options *o)
 
 	if (!o->service)
 		return "--service NAME is needed: what queries select by";
-	if (!o->place.where)
-		return "--to is needed: a folder, or the URL of a ClickHouse";
+	if (!o->place.where && !o->place.otlp)
+		return "--to is needed: a folder, or the URL of a ClickHouse; "
+		       "or --otlp";
 	if (!is_name(o->service) || !is_name(o->host))
 		return "a service and a host have a name of at most 200 bytes";
 	if (at && memchr(at + 3, '@', strcspn(at + 3, "/")))

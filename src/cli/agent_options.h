@@ -42,5 +42,5 @@ int seam_agent_options_read(struct seam_agent_options *options,
 void seam_agent_options_fini(struct seam_agent_options *options);
 
 /* The table, for the command. */
-enum { SEAM_AGENT_N_OPTIONS = 26 };
+enum { SEAM_AGENT_N_OPTIONS = 27 };
 extern const struct seam_option seam_agent_option_table[SEAM_AGENT_N_OPTIONS];

@@ -22,21 +22,29 @@ enum { MAX_STATUS = 64 << 10 };
 
 /* ---- write ---- */
 
-static void put_sender(struct seam_json *j,
-		       const struct seam_sender_counts *sender)
+/* The text may be replaced while it is copied. */
+static void put_error(struct seam_json *j, const char *key,
+		      const char text[SEAM_ERR_TEXT])
 {
 	char error[SEAM_ERR_TEXT];
 
-	/* it may be replaced while it is copied */
-	memcpy(error, sender->error, sizeof(error));
+	memcpy(error, text, sizeof(error));
 	error[sizeof(error) - 1] = 0;
+	seam_json_string(j, key, *error ? error : NULL);
+}
+
+static void put_sender(struct seam_json *j,
+		       const struct seam_sender_counts *sender)
+{
 	seam_json_u64(j, "sent_batches", sender->n_sent);
 	seam_json_u64(j, "sent_bytes", sender->sent_bytes);
 	seam_json_u64(j, "refused_batches", sender->n_refused);
 	seam_json_u64(j, "failed_tries", sender->n_failed);
 	seam_json_u64(j, "last_sent_ns", sender->last_sent_ns);
-	seam_json_string(j, "send_error", *error ? error : NULL);
+	put_error(j, "send_error", sender->error);
 	seam_json_u64(j, "send_error_ns", sender->error_ns);
+	seam_json_u64(j, "otlp_missed_batches", sender->n_missed);
+	put_error(j, "otlp_error", sender->missed_error);
 }
 
 static void put(struct seam_json *j, const struct seam_agent_status *s,
@@ -54,6 +62,7 @@ static void put(struct seam_json *j, const struct seam_agent_status *s,
 		seam_json_string(j, NULL, o->labels.items[i]);
 	seam_json_close(j);
 	seam_json_string(j, "to", o->place.where);
+	seam_json_string(j, "otlp", o->place.otlp);
 	seam_json_u64(j, "window_ns", o->window_ns);
 	seam_json_u64(j, "frequency_hz", o->record.frequency_hz);
 	seam_json_u64(j, "current_hz", s->hz);
@@ -141,8 +150,10 @@ static void print_text(const json_t *s, bool is_running)
 	snprintf(value, sizeof(value), is_running ? "process %" PRIu64 :
 		 "not running (was process %" PRIu64 ")", number(s, "pid"));
 	line("agent", value);
-	snprintf(value, sizeof(value), "%s on %s, to %s", text(s, "service"),
-		 text(s, "host"), text(s, "to"));
+	snprintf(value, sizeof(value), "%s on %s, to %s%s%s",
+		 text(s, "service"), text(s, "host"), text(s, "to"),
+		 *text(s, "to") && *text(s, "otlp") ? " and " : "",
+		 text(s, "otlp"));
 	line("service", value);
 	print_age("since", number(s, "since_ns"));
 	print_age("updated", number(s, "updated_ns"));
@@ -169,6 +180,12 @@ static void print_text(const json_t *s, bool is_running)
 		snprintf(value, sizeof(value), "%s%s", text(s, "send_error"),
 			 number(s, "failed_tries") ? "" : " (since then sent)");
 		line("error", value);
+	}
+	if (number(s, "otlp_missed_batches")) {
+		snprintf(value, sizeof(value), "%" PRIu64 " batches not sent: "
+			 "%s", number(s, "otlp_missed_batches"),
+			 text(s, "otlp_error"));
+		line("otlp", value);
 	}
 	if (*text(s, "error"))
 		line("error", text(s, "error"));

@@ -190,7 +190,8 @@ static int ask(const struct seam_fleet_options *o,
 	       struct seam_err *err)
 {
 	const struct seam_fleet_place place = {
-		o->from, o->login.credentials, o->login.ca_file,
+		.where = o->from, .credentials = o->login.credentials,
+		.ca_file = o->login.ca_file,
 	};
 	struct seam_fleet_store *store;
 	struct seam_fleet_answer answer;

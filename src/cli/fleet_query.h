@@ -33,6 +33,18 @@ struct seam_fleet_options {
 		    "verify the server's certificate by the authorities in " \
 		    "FILE (PEM)")
 
+#define SEAM_OTLP_OPTION(type, member)					\
+	SEAM_OPTION(type, member, STRING, 0, "otlp", "URL",		\
+		    "also send OpenTelemetry profiles to URL (experimental)", \
+		    .detail = "Messages of opentelemetry-proto 1.11.0, "	\
+		    "v1development, to URL/v1development/profiles, without " \
+		    "histograms of calls and losses. Each batch is sent "	\
+		    "once --to has it; what the receiver does not take is "	\
+		    "not sent again. Without --to, 'seam agent' sends it "	\
+		    "until the receiver takes it, maybe more than once. "	\
+		    "Headers, such as a key, are those of "		\
+		    "OTEL_EXPORTER_OTLP_HEADERS in the environment.")
+
 #define SEAM_FLEET_OPTIONS(type, member)				\
 	{ .kind = SEAM_OPTION_HEADING, .help = "Profiles of a fleet" },	\
 	SEAM_OPTION(type, member.from, STRING, 0, "from", "WHERE",	\

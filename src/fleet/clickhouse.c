@@ -71,21 +71,11 @@ static int take_query(struct seam_clickhouse *ch, const char *query,
 static int take_url(struct seam_clickhouse *ch, const char *url,
 		    struct seam_err *err)
 {
-	const char *host = strstr(url, "://");
 	const char *query = strchr(url, '?');
+	int ret = seam_http_check_url(url, "--credentials FILE", err);
 
-	for (const char *at = url; *at; at++)
-		if ((unsigned char)*at <= 0x20 || *at == 0x7f || *at == '#')
-			return seam_err_set(err, -EINVAL, "the URL has a "
-					    "space, a '#' or a control "
-					    "character");
-	if (!host || !host[3])
-		return seam_err_set(err, -EINVAL, "the URL has no host");
-	host += 3;
-	if (memchr(host, '@', strcspn(host, "/?")))
-		return seam_err_set(err, -EINVAL, "the URL has a user or a "
-				    "password, which others see in the list "
-				    "of processes: use --credentials FILE");
+	if (ret)
+		return ret;
 	ch->url = strndup(url, query ? (size_t)(query - url) : strlen(url));
 	if (!ch->url)
 		return seam_err_no_memory(err);

@@ -215,6 +215,27 @@ int seam_http_post(const struct seam_http_request *request,
 	return ret;
 }
 
+int seam_http_check_url(const char *url, const char *instead,
+			struct seam_err *err)
+{
+	const char *host = strncmp(url, "http://", 7) == 0 ? url + 7 :
+			   strncmp(url, "https://", 8) == 0 ? url + 8 : NULL;
+
+	for (const char *at = url; *at; at++)
+		if ((unsigned char)*at <= 0x20 || *at == 0x7f || *at == '#')
+			return seam_err_set(err, -EINVAL, "the URL has a "
+					    "space, a '#' or a control "
+					    "character");
+	if (!host || !*host)
+		return seam_err_set(err, -EINVAL, "the URL is not "
+				    "http://HOST or https://HOST");
+	if (memchr(host, '@', strcspn(host, "/?")))
+		return seam_err_set(err, -EINVAL, "the URL has a user or a "
+				    "password, which others see in the list "
+				    "of processes: use %s", instead);
+	return 0;
+}
+
 void seam_http_escape(char *to, const char *text)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyz"

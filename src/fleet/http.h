@@ -61,5 +61,13 @@ struct seam_http_answer {
 int seam_http_post(const struct seam_http_request *request,
 		   struct seam_http_answer *answer, struct seam_err *err);
 
+/*
+ * Whether @url can be used: http: or https:, a host, and no user, password,
+ * fragment or control character.  @instead: where a password may be.  0 or
+ * -EINVAL.
+ */
+int seam_http_check_url(const char *url, const char *instead,
+			struct seam_err *err);
+
 /* @text as it may be in a URL's query, in @to of 3 * its length + 1 bytes. */
 void seam_http_escape(char *to, const char *text);

@@ -33,6 +33,7 @@ struct sending {
 	const struct seam_sender *options;
 	struct seam_fleet_store *store;		/* NULL: not open */
 	int folder, lock;
+	uint64_t n_missed;			/* by .store, that are counted */
 	bool has_ended;				/* no more wakeups */
 	int wait_ms;
 };
@@ -67,6 +68,19 @@ static void succeeded(struct sending *s, uint64_t n_bytes)
 	s->wait_ms = FIRST_WAIT_MS;
 }
 
+/* What the second output has not. */
+static void count_missed(struct sending *s)
+{
+	const struct seam_fleet_missed *missed = seam_fleet_missed(s->store);
+	struct seam_sender_counts *counts = s->options->counts;
+
+	if (!missed || missed->n_batches == s->n_missed)
+		return;
+	counts->n_missed += missed->n_batches - s->n_missed;
+	s->n_missed = missed->n_batches;
+	seam_err_text(&missed->why, counts->missed_error);
+}
+
 /* ---- one file ---- */
 
 static int refuse(struct sending *s, struct seam_spool_item *item,
@@ -97,6 +111,7 @@ static int put(struct sending *s, struct seam_bytes file, struct seam_err *err)
 	if (pwrite(s->lock, "!", 1, 0) < 0)
 		return seam_err_errno(err, "cannot write to the spool");
 	r = seam_fleet_put(s->store, file, err);
+	count_missed(s);
 	if (ftruncate(s->lock, 0) < 0)
 		return seam_err_errno(err, "cannot write to the spool");
 	return r;

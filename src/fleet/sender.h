@@ -30,7 +30,9 @@ struct seam_sender_counts {
 	_Atomic uint64_t n_refused;
 	_Atomic uint64_t n_failed;	/* tries since the last success */
 	_Atomic uint64_t last_sent_ns;	/* UTC; 0: never */
+	_Atomic uint64_t n_missed;	/* sent, but not by OTLP (store.h) */
 	char error[SEAM_ERR_TEXT];	/* of the last failure; "": none */
+	char missed_error[SEAM_ERR_TEXT];	/* of .n_missed */
 	_Atomic uint64_t error_ns;	/* UTC */
 };
 

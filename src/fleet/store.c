@@ -33,6 +33,8 @@ int seam_fleet_open(struct seam_fleet_store **store,
 	const char *where = place->where;
 
 	*store = NULL;
+	if (place->otlp)
+		return seam_fleet_open_otlp(store, place, err);
 	if (is_url(where))
 		return open_clickhouse(store, place, err);
 	if (strncmp(where, "file:", 5) == 0)

@@ -51,6 +51,11 @@ struct seam_fleet_place {
 	const char *where;		/* a folder, or http: or https: */
 	const char *credentials;	/* file (http.h); NULL: environment */
 	const char *ca_file;		/* PEM; NULL: the system's */
+	/*
+	 * URL of a receiver of OpenTelemetry profiles, which gets each batch
+	 * too; .where may be NULL then.  It may get one more than once.
+	 */
+	const char *otlp;
 };
 
 /*
@@ -69,6 +74,16 @@ void seam_fleet_close(struct seam_fleet_store *store);
  */
 int seam_fleet_put(struct seam_fleet_store *store, struct seam_bytes file,
 		   struct seam_err *err);
+
+/* Batches that the store has, and the receiver .otlp of its place has not. */
+struct seam_fleet_missed {
+	uint64_t n_batches;
+	struct seam_err why;		/* of the last */
+};
+
+/* NULL: none. */
+const struct seam_fleet_missed *
+seam_fleet_missed(const struct seam_fleet_store *store);
 
 /* 0 or -errno; @answer is to be freed by seam_fleet_answer_fini() then too. */
 int seam_fleet_ask(struct seam_fleet_store *store,

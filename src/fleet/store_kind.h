@@ -21,3 +21,8 @@ struct seam_fleet_store {
 /* Files in a folder (folder.c). */
 int seam_fleet_open_folder(struct seam_fleet_store **store, const char *path,
 			   struct seam_err *err);
+
+/* A receiver of OTLP, with or without another store (otlp_store.c). */
+int seam_fleet_open_otlp(struct seam_fleet_store **store,
+			 const struct seam_fleet_place *place,
+			 struct seam_err *err);

@@ -126,13 +126,18 @@ def unescape(text):
 
 def decode(name, message, path):
     """A gzip file, by protoc and our own .proto: a Message."""
-    with open(f"{HERE}/{name}.proto", encoding="ascii") as file:
-        repeated = set(re.findall(r"repeated \w+ (\w+)", file.read()))
     with gzip.open(path) as file:
-        text = subprocess.run(
-            ["protoc", f"--decode={name}.{message}", "-I", HERE,
-             f"{HERE}/{name}.proto"], input=file.read(), check=True,
-            capture_output=True).stdout.decode()
+        return decode_bytes(f"{HERE}/{name}.proto", f"{name}.{message}",
+                            file.read())
+
+
+def decode_bytes(proto, message, data):
+    """The same of bytes, by any .proto."""
+    with open(proto, encoding="ascii") as file:
+        repeated = set(re.findall(r"repeated \w+ (\w+)", file.read()))
+    text = subprocess.run(
+        ["protoc", f"--decode={message}", "-I", os.path.dirname(proto),
+         proto], input=data, check=True, capture_output=True).stdout.decode()
     stack = [Message(repeated)]
     for line in text.splitlines():
         word = line.strip()

@@ -22,6 +22,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "fleet/otlp.h"
 
 enum {
 	RESTART_S = 1,
@@ -48,7 +49,7 @@ struct agent {
 static void forget_credentials(void)
 {
 	static const char *const names[] = {
-		"SEAM_FLEET_USER", "SEAM_FLEET_PASSWORD",
+		"SEAM_FLEET_USER", "SEAM_FLEET_PASSWORD", SEAM_OTLP_HEADERS,
 	};
 
 	for (size_t i = 0; i < SEAM_ARRAY_SIZE(names); i++) {

@@ -56,7 +56,8 @@ static int init_node(const struct fleet_init_options *o, const char *url,
 		     struct seam_err *err)
 {
 	const struct seam_fleet_place place = {
-		url, o->credentials, o->ca_file,
+		.where = url, .credentials = o->credentials,
+		.ca_file = o->ca_file,
 	};
 	const struct seam_clickhouse_init init = {
 		o->cluster, (uint32_t)o->ttl_days,

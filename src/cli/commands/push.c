@@ -16,7 +16,7 @@
 
 struct push_options {
 	struct seam_reading reading;
-	const char *to;
+	const char *to, *otlp;
 	const char *service;
 	const char *host;
 	struct seam_option_list labels;
@@ -28,6 +28,7 @@ struct push_options {
 static const struct seam_option options[] = {
 	OPTION(to, STRING, 0, "to", "WHERE", "the store: a folder, or a URL",
 	       .detail = "A folder is made if there is none."),
+	SEAM_OTLP_OPTION(struct push_options, otlp),
 	OPTION(service, STRING, 0, "service", "NAME",
 	       "the service that was recorded"),
 	OPTION(host, STRING, 0, "host", "NAME",
@@ -218,17 +219,35 @@ static int push_batches(struct push *p, struct seam_err *err)
 	return r;
 }
 
+/* What the second output has not. */
+static int say_missed(const struct seam_fleet_store *store)
+{
+	const struct seam_fleet_missed *missed = seam_fleet_missed(store);
+	char why[SEAM_ERR_TEXT];
+
+	if (!missed)
+		return SEAM_EXIT_DONE;
+	seam_err_text(&missed->why, why);
+	seam_command_say("%ju batch%s not sent by OTLP: %s",
+			 (uintmax_t)missed->n_batches,
+			 missed->n_batches == 1 ? " was" : "es were", why);
+	return SEAM_EXIT_LOSSY;
+}
+
 static int push(struct seam_opened *opened, const struct push_options *o)
 {
 	struct push p = { .options = o, .opened = opened };
 	struct seam_err err = { 0 };
 	int r = seam_input_open(&p.input, opened->path, &err);
+	int status;
 
 	if (!r)
 		r = seam_fleet_open(&p.store, &(struct seam_fleet_place) {
-			o->to, o->login.credentials, o->login.ca_file }, &err);
+			o->to, o->login.credentials, o->login.ca_file,
+			o->otlp }, &err);
 	if (!r)
 		r = push_batches(&p, &err);
+	status = r ? SEAM_EXIT_FAILED : say_missed(p.store);
 	seam_fleet_close(p.store);
 	seam_input_close(&p.input);
 	if (r) {
@@ -238,7 +257,7 @@ static int push(struct seam_opened *opened, const struct push_options *o)
 	}
 	/* losses of the recording are in the store */
 	seam_reading_say_losses(opened);
-	return SEAM_EXIT_DONE;
+	return status;
 }
 
 static int run(const struct seam_command *self, int argc, char **argv)
@@ -250,9 +269,9 @@ static int run(const struct seam_command *self, int argc, char **argv)
 
 	if (status)
 		return status;
-	if (!o.to || !o.service)
-		return seam_command_misused(self, "--to WHERE and --service "
-					    "NAME are needed");
+	if ((!o.to && !o.otlp) || !o.service)
+		return seam_command_misused(self, "--to WHERE or --otlp URL, "
+					    "and --service NAME are needed");
 	if (argc - first > 1)
 		return seam_command_misused(self, "one recording at a time");
 	status = seam_reading_open(&opened, self, &o.reading, argc, argv,
@@ -266,7 +285,7 @@ static int run(const struct seam_command *self, int argc, char **argv)
 const struct seam_command seam_push_command = {
 	.name = "push",
 	.summary = "put a recording into a store of many",
-	.synopsis = "--to WHERE --service NAME [options] [FILE]",
+	.synopsis = "--to WHERE|--otlp URL --service NAME [options] [FILE]",
 	.description =
 		"Adds the recording's samples up, in windows of 10 s, and puts "
 		"them with the names of their functions, the histograms of "
@@ -280,7 +299,9 @@ const struct seam_command seam_push_command = {
 		"seam push --to /srv/profiles --service web\t"
 		"recording.seam, into a folder\n"
 		"seam push --to /srv/profiles --service web --label "
-		"version=1.2 app.seam\twith a label\n",
+		"version=1.2 app.seam\twith a label\n"
+		"seam push --otlp http://127.0.0.1:4318 --service web\t"
+		"to a collector of OpenTelemetry\n",
 	.options = options,
 	.n_options = SEAM_ARRAY_SIZE(options),
 	.reads = true,

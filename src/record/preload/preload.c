@@ -260,7 +260,7 @@ bool seam_preload_find(const char *name, char library[PATH_MAX])
 	static const char *const places[] = {
 		/* of the program: beside it, built, installed */
 		"", "src/traced/sampler/", "src/traced/fdr/",
-		"../" SEAM_LIBDIR "/",
+		"../" SEAM_LIBDIR "/", "../" SEAM_LIBDIR "/seam/",
 	};
 	char self[PATH_MAX];
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self));
