@@ -118,6 +118,9 @@ for (const theme of THEMES)
 				if (name === "Calls")
 					await page.click(
 						"text=p99 and slower");
+				if (name === "Flame graph")
+					await page.click("text=The same as a " +
+							 "table");
 				assert.deepEqual(await violations(page, theme), [],
 						 name);
 				// nothing is wider than the window
@@ -373,6 +376,53 @@ test("a search marks frames with their share, and zoom outlives filters",
 	assert.match(await current(page), /^allocate;/);
 	await page.click("text=Whole graph");
 	assert.match(await zoomed(page), /^“allocate” is in/);
+	await close(page);
+});
+
+test("stacks by thread, inverted, in the order of time; as a table, as text",
+     async () => {
+	const page = await open("#flame");
+	const total = await page.textContent(".buttons [role=status]");
+	const rows = () => page.$$eval("#panel [role=treegrid] tbody .name, " +
+		"#panel [role=treegrid] tbody td > .link", all =>
+		all.map(e => e.querySelector("button")?.textContent ??
+			     e.textContent));
+	const shape = value => page.selectOption("text=Stacks", value);
+
+	await page.click("text=The same as a table");
+	const merged = await rows();
+
+	assert.equal(merged[0], "all");
+	await shape("threads");
+	assert.match((await rows())[1], /^\S+ \d+$/);
+	await shape("time");
+	assert.match((await rows())[1], /^\S+ \d+$/);
+	await shape("inverted");
+	assert.match(await hash(page), /^#flame&shape=inverted$/);
+	assert.equal(await page.textContent(".buttons [role=status]"), total);
+	assert.ok(!(await page.textContent("#panel [role=treegrid] thead"))
+		.includes("Self"));
+	// the first row below all is the function with the most time of its own
+	const [, first] = await rows();
+
+	await page.goBack();
+	await page.goBack();
+	await page.goBack();
+	assert.deepEqual(await rows(), merged);
+	await tab(page, "Table");
+	assert.equal(await page.textContent("tbody [data-row]"), first);
+
+	await tab(page, "Flame graph");
+	await page.evaluate(() => Object.defineProperty(navigator, "clipboard", {
+		value: { writeText: async text => { window.copied = text; } },
+	}));
+	await page.focus("[role=treeitem][tabindex='0']");
+	for (let i = 0; i < 5; i++)
+		await page.keyboard.press("ArrowDown");
+	await page.keyboard.press("c");
+	await page.waitForSelector("text=Copied 5 frames.");
+	assert.match(await page.evaluate(() => window.copied),
+		     /^allocate  native · .*\n(.*\n){3}.*$/);
 	await close(page);
 });
 
