@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 """run_viewer.py TEST SEAM - tests of viewer/, by node, in a browser or without
 
-TEST is built, draw, engine, flame, numbers, page or types.  A machine without
-the npm packages of viewer/package-lock.json skips them: './dev viewer'
-installs those.
+TEST is built, draw, engine, flame, numbers or types, or for the page itself
+the name of a browser.  A machine without the npm packages of
+viewer/package-lock.json skips them: './dev viewer' installs those.
 """
 import os
 import shutil
@@ -14,7 +14,7 @@ import tempfile
 
 TEST, SEAM = sys.argv[1:3]
 VIEWER = os.path.join(os.environ["SEAM_SOURCE"], "viewer")
-CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
+BROWSERS = {"chromium": "chromium", "firefox": "firefox-esr"}
 
 
 def skip(reason):
@@ -54,12 +54,13 @@ def main():
     if TEST in ("types", "built"):
         {"types": types, "built": built}[TEST]()
         return
-    if TEST == "page" and not CHROMIUM:
-        skip("chromium is not installed")
-    command = ["node", "--test", "--test-reporter=tap", "test/page.test.mjs"] \
-        if TEST == "page" else \
-        ["node", "test/run.mjs", f"src/test/{TEST}.test.ts"]
-    env = dict(os.environ, SEAM=os.path.abspath(SEAM), CHROMIUM=CHROMIUM or "")
+    env = dict(os.environ, SEAM=os.path.abspath(SEAM))
+    command = ["node", "test/run.mjs", f"src/test/{TEST}.test.ts"]
+    if TEST in BROWSERS:
+        env["BROWSER"] = shutil.which(BROWSERS[TEST]) or \
+            skip(f"{BROWSERS[TEST]} is not installed")
+        command = ["node", "--test", "--test-reporter=tap",
+                   "test/page.test.mjs"]
     done = subprocess.run(command, cwd=VIEWER, env=env, check=False,
                           timeout=280)
     sys.exit(done.returncode)

@@ -15,6 +15,10 @@ export const TABS = [
 ] as const;
 export type Tab = typeof TABS[number];
 
+/* How stacks are added up for a picture of them; the first one: as a tree. */
+export const SHAPES = ["merged", "threads", "inverted", "time"] as const;
+export type Shape = typeof SHAPES[number];
+
 export interface View {
 	tab: Tab;
 	recording: number;	/* of the page's */
@@ -22,6 +26,7 @@ export interface View {
 	by: string;		/* key of the table's rows */
 	sort: string;		/* column of tables */
 	icicle: boolean;
+	shape: Shape;
 	selection: Selection;
 	/* the selection that a comparison begins at; null: by itself */
 	before: Selection | null;
@@ -29,7 +34,7 @@ export interface View {
 
 export const FIRST_VIEW: View = {
 	tab: "time", recording: 0, func: null, by: "function", sort: "",
-	icicle: true, selection: ALL, before: null,
+	icicle: true, shape: "merged", selection: ALL, before: null,
 };
 
 /* -- a selection -------------------------------------------------------- */
@@ -126,6 +131,8 @@ export function writeHash(view: View): string {
 		out.sort = view.sort;
 	if (!view.icicle)
 		out.up = "1";
+	if (view.shape !== FIRST_VIEW.shape)
+		out.shape = view.shape;
 	if (view.before)
 		out.before = new URLSearchParams(writeSelection(view.before))
 			.toString() || "all";
@@ -151,6 +158,8 @@ export function readHash(hash: string, profiles: Profile[], first: Tab): View {
 		by: (params.get("by") ?? FIRST_VIEW.by).slice(0, 20),
 		sort: (params.get("sort") ?? "").slice(0, 20),
 		icicle: params.get("up") !== "1",
+		shape: SHAPES.find(shape => shape === params.get("shape")) ??
+			FIRST_VIEW.shape,
 		selection: readSelection(key => params.get(key), profile),
 		before: before === null ? null :
 			readSelection(key => nested.get(key), profile),

@@ -22,5 +22,13 @@ export interface Tree {
 	/* of a comparison: change of total per unit of work; null: none */
 	change: Float64Array | null;
 	few?: Uint8Array;	/* too few samples of both sides for a verdict */
+	/*
+	 * In the order of time: where a node begins, in the unit.  Children
+	 * are in that order then, and the same function may be among them
+	 * again.
+	 */
+	begin?: Float64Array;
+	/* callers are below their callees; self is of stacks that begin there */
+	isInverted?: boolean;
 	inlined: Uint8Array;
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // page.test.mjs - the page in a browser, by mouse and by keyboard
 //
-//	SEAM=PROGRAM SEAM_CORPUS=FOLDER [CHROMIUM=FILE] node --test page.test.mjs
+//	SEAM=PROGRAM SEAM_CORPUS=FOLDER [BROWSER=FILE] node --test page.test.mjs
 //
 // A page of a recording of the corpus is opened from the disk; nothing it does
-// may fail, reach for the network, or break a rule of accessibility.
+// may fail, reach for the network, or break a rule of accessibility.  All tests
+// run in Chromium and in Firefox.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync }
@@ -13,7 +14,7 @@ import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { chromium } from "playwright-core";
+import { doubleClick, isFirefox, launch } from "./browser.mjs";
 
 const seam = process.env.SEAM ?? "seam";
 const corpus = process.env.SEAM_CORPUS ?? ".";
@@ -42,10 +43,7 @@ function makePage(of, name, ...options) {
 }
 
 before(async () => {
-	browser = await chromium.launch({
-		executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-		args: ["--no-sandbox"],
-	});
+	browser = await launch();
 	file = makePage(recording, "page.html",
 			`--symfs=${join(corpus, "view/root")}`);
 });
@@ -88,6 +86,11 @@ const chips = page => page.$$eval(".chips li > span", all =>
 	all.map(chip => chip.textContent));
 const tab = (page, name) => page.click(`role=tab[name="${name}"]`);
 
+async function chooseTheme(page, theme) {
+	while ((await page.textContent("#theme")).trim() !== theme)
+		await page.click("#theme");
+}
+
 // In dark only colours can be wrong that are right in light.
 async function violations(page, theme) {
 	return page.evaluate(async rules => {
@@ -104,16 +107,20 @@ for (const theme of THEMES)
 	for (const width of WIDTHS)
 		test(`no view breaks a rule of axe: ${theme}, ${width} pixels`,
 		     async () => {
-			const page = await open("", { colorScheme: theme,
+			const page = await open("", {
 				bypassCSP: true,	// to run axe
 				viewport: { width, height: 900 } });
 
 			await page.evaluate(axe);
+			await chooseTheme(page, theme);
 			for (const name of TABS) {
 				await tab(page, name);
 				if (name === "Calls")
 					await page.click(
 						"text=p99 and slower");
+				if (name === "Flame graph")
+					await page.click("text=The same as a " +
+							 "table");
 				assert.deepEqual(await violations(page, theme), [],
 						 name);
 				// nothing is wider than the window
@@ -309,7 +316,7 @@ test("a frame is zoomed by click, a double click opens its function",
 	await page.mouse.click(...await pointAt(page, 0, 0.99));
 	assert.equal(await zoomed(page), "");
 	await page.waitForTimeout(600);		// no double click
-	await page.mouse.dblclick(...await pointAt(page, 5, 0.3));
+	await doubleClick(page, ...await pointAt(page, 5, 0.3));
 	assert.equal(await selectedTab(page), "Sandwich");
 	assert.match(await page.textContent("#panel [role=status]"),
 		     new RegExp(`^${name}: `));
@@ -372,8 +379,55 @@ test("a search marks frames with their share, and zoom outlives filters",
 	await close(page);
 });
 
+test("stacks by thread, inverted, in the order of time; as a table, as text",
+     async () => {
+	const page = await open("#flame");
+	const total = await page.textContent(".buttons [role=status]");
+	const rows = () => page.$$eval("#panel [role=treegrid] tbody .name, " +
+		"#panel [role=treegrid] tbody td > .link", all =>
+		all.map(e => e.querySelector("button")?.textContent ??
+			     e.textContent));
+	const shape = value => page.selectOption("text=Stacks", value);
+
+	await page.click("text=The same as a table");
+	const merged = await rows();
+
+	assert.equal(merged[0], "all");
+	await shape("threads");
+	assert.match((await rows())[1], /^\S+ \d+$/);
+	await shape("time");
+	assert.match((await rows())[1], /^\S+ \d+$/);
+	await shape("inverted");
+	assert.match(await hash(page), /^#flame&shape=inverted$/);
+	assert.equal(await page.textContent(".buttons [role=status]"), total);
+	assert.ok(!(await page.textContent("#panel [role=treegrid] thead"))
+		.includes("Self"));
+	// the first row below all is the function with the most time of its own
+	const [, first] = await rows();
+
+	await page.goBack();
+	await page.goBack();
+	await page.goBack();
+	assert.deepEqual(await rows(), merged);
+	await tab(page, "Table");
+	assert.equal(await page.textContent("tbody [data-row]"), first);
+
+	await tab(page, "Flame graph");
+	await page.evaluate(() => Object.defineProperty(navigator, "clipboard", {
+		value: { writeText: async text => { window.copied = text; } },
+	}));
+	await page.focus("[role=treeitem][tabindex='0']");
+	for (let i = 0; i < 5; i++)
+		await page.keyboard.press("ArrowDown");
+	await page.keyboard.press("c");
+	await page.waitForSelector("text=Copied 5 frames.");
+	assert.match(await page.evaluate(() => window.copied),
+		     /^allocate  native · .*\n(.*\n){3}.*$/);
+	await close(page);
+});
+
 test("the picture follows the theme and the window", async () => {
-	const page = await open("#flame", { colorScheme: "light" });
+	const page = await open("#flame");
 	const corner = () => page.$eval(".flame canvas", canvas => {
 		const one = new OffscreenCanvas(1, 1).getContext("2d");
 
@@ -385,7 +439,7 @@ test("the picture follows the theme and the window", async () => {
 
 	await settle();
 	assert.equal(await corner(), "255,255,255");
-	await page.emulateMedia({ colorScheme: "dark" });
+	await chooseTheme(page, "dark");
 	await settle();
 	assert.equal(await corner(), "18,23,29");
 	await page.setViewportSize({ width: 500, height: 700 });
@@ -482,18 +536,22 @@ test("keys are listed by '?', and Escape closes the list", async () => {
 });
 
 test("the colours follow the system until they are chosen", async () => {
-	const page = await open("", { colorScheme: "dark" });
+	const page = await open();
 	const colour = () => page.evaluate(() =>
 		getComputedStyle(document.documentElement).backgroundColor);
-	const dark = await colour();
+	const light = await colour();
 
-	await page.emulateMedia({ colorScheme: "light" });
-	await page.waitForFunction(() =>
-		document.documentElement.dataset.theme === "light");
-	assert.notEqual(await colour(), dark);
-	await page.click("#theme");	// light
-	await page.click("#theme");	// dark
-	assert.equal(await colour(), dark);
+	await chooseTheme(page, "dark");
+	assert.notEqual(await colour(), light);
+	await chooseTheme(page, "auto");
+	assert.equal(await colour(), light);
+	if (!isFirefox) {
+		await page.emulateMedia({ colorScheme: "dark" });
+		await page.waitForFunction(() =>
+			document.documentElement.dataset.theme === "dark");
+		await chooseTheme(page, "light");
+		assert.equal(await colour(), light);
+	}
 	await close(page);
 });
 

@@ -24,6 +24,7 @@ export interface FlameControl {
 	scale: number;		/* device pixels a CSS pixel */
 	zoom: Zoom;
 	setZoom: (next: Partial<Zoom>) => void;
+	copy: (node: number) => void;
 	onFunction: (func: number) => void;
 	invalidate: () => void;
 	scroller: HTMLElement;
@@ -208,6 +209,7 @@ const ACTS: Record<string, (c: FlameControl, node: number) => void> = {
 	Backspace: zoomBack,
 	Escape: zoomReset,
 	s: openFunction,
+	c: (c, node) => c.copy(node),
 };
 
 export function pressKey(c: FlameControl, event: KeyboardEvent): void {

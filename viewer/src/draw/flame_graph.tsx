@@ -20,7 +20,7 @@ import {
 import { drawFlame, fontOf, labelOf, ROW } from "./flame_draw";
 import { foundIn, layOut, rowsIn, siblings, type Layout }
 	from "./flame_layout";
-import { frameText, nodeName } from "./flame_text";
+import { frameText, nodeName, stackText } from "./flame_text";
 import { foundFunctions } from "../engine/search";
 import { labelsOf, widthIn, type Labels } from "./labels";
 import { useSurface, type Surface } from "./surface";
@@ -43,6 +43,26 @@ function useZoom(tree: Tree): [Zoom, (next: Partial<Zoom>) => void] {
 			     carried(kept, tree), [kept, tree]);
 
 	return [zoom, next => setKept({ ...zoom, ...next })];
+}
+
+/* Copies a text; and for some seconds, what became of that. */
+function useCopy(): [string, (text: string) => void] {
+	const [said, setSaid] = useState("");
+
+	useEffect(() => {
+		const timer = said && setTimeout(() => setSaid(""), 4000);
+
+		return () => clearTimeout(timer || undefined);
+	}, [said]);
+	return [said, async text => {
+		try {
+			await navigator.clipboard.writeText(text);
+			setSaid(`Copied ${plural(text.split("\n").length,
+						 "frame")}.`);
+		} catch {
+			setSaid("The browser does not allow copying.");
+		}
+	}];
 }
 
 /* The width in CSS pixels, which decides how many frames are seen. */
@@ -70,7 +90,7 @@ interface Elements {
 
 /* What handlers change, kept over renderings; elements are there by then. */
 function useControl(props: FlameGraphProps, layout: Layout, scale: number,
-		    zoom: Zoom, setZoom: FlameControl["setZoom"],
+		    zoom: Zoom, acts: Pick<FlameControl, "setZoom" | "copy">,
 		    elements: Elements): FlameControl {
 	const { profile, selection, icicle, onFunction } = props;
 	const found = useMemo(() => foundFunctions(profile,
@@ -80,7 +100,7 @@ function useControl(props: FlameGraphProps, layout: Layout, scale: number,
 	ref.current ??= {
 		scene: { profile, layout, icicle, found, scrollTop: 0,
 			 current: 0, hasFocus: false, hover: -1 },
-		scale, zoom, setZoom, onFunction, invalidate: () => undefined,
+		scale, zoom, ...acts, onFunction, invalidate: () => undefined,
 		pressed: NONE, pending: "",
 		get scroller() { return elements.scroller.current!; },
 		get tip() { return elements.tip.current!; },
@@ -88,7 +108,7 @@ function useControl(props: FlameGraphProps, layout: Layout, scale: number,
 	};
 	const { scene } = ref.current;
 
-	Object.assign(ref.current, { scale, zoom, setZoom, onFunction });
+	Object.assign(ref.current, { scale, zoom, ...acts, onFunction });
 	if (scene.layout !== layout)
 		scene.hover = -1;
 	Object.assign(scene, { profile, layout, icicle, found,
@@ -144,8 +164,10 @@ export function FlameGraph(props: FlameGraphProps) {
 	const scale = Math.min(3, devicePixelRatio || 1);
 	const layout = useMemo(() => layOut(tree, top, Math.max(1,
 		Math.round(width * scale))), [tree, top, width, scale]);
-	const control = useControl(props, layout, scale, zoom, setZoom,
-				   { scroller, tip, twin });
+	const [copied, copy] = useCopy();
+	const control = useControl(props, layout, scale, zoom, { setZoom,
+		copy: node => copy(stackText(profile, tree, node)),
+	}, { scroller, tip, twin });
 	const labels = useLabels(profile, tree);
 	const height = ROW * rowsIn(layout);
 	const shown = Math.min(height, Math.max(LEAST, Math.round(MOST *
@@ -167,7 +189,11 @@ export function FlameGraph(props: FlameGraphProps) {
 			<button disabled={zoom.tops.length < 2}
 				onClick={() => zoomBack(control)}>
 				Zoom back</button>
-			<Shown {...props} top={top}
+			<button disabled={zoom.current === 0}
+				title="of the current frame, as text"
+				onClick={() => control.copy(zoom.current)}>
+				Copy stack</button>
+			<Shown {...props} top={top} copied={copied}
 				found={control.scene.found} />
 		</div>
 		<div class="scroll" ref={scroller}
@@ -193,7 +219,7 @@ export function FlameGraph(props: FlameGraphProps) {
 		<div class="tip" ref={tip} hidden aria-hidden="true" />
 		<Legend profile={profile} tree={tree} layout={layout}
 			found={control.scene.found} />
-		<Keys icicle={icicle} />
+		<Keys icicle={icicle} isInverted={tree.isInverted} />
 	</div>;
 }
 
@@ -235,8 +261,9 @@ function Twin({ profile, layout, current }: { profile: Profile;
 }
 
 /* What has all of the width, and what the search finds. */
-function Shown({ profile, tree, selection, top, found }: FlameGraphProps & {
-		top: number; found: Uint8Array | null }) {
+function Shown({ profile, tree, selection, top, found, copied }:
+	       FlameGraphProps & { top: number; found: Uint8Array | null;
+				   copied: string }) {
 	const hits = useMemo(() => found && foundIn(tree, found),
 			     [tree, found]);
 
@@ -246,7 +273,8 @@ function Shown({ profile, tree, selection, top, found }: FlameGraphProps & {
 			} of all. `}
 		{hits && `“${cut(visible(selection.search), 40)}” is in ${
 			formatPercent(hits.total, tree.total[0]!)} of all (${
-			plural(hits.frames, "frame")}).`}
+			plural(hits.frames, "frame")}). `}
+		{copied}
 	</span>;
 }
 
@@ -286,17 +314,22 @@ function Legend({ profile, tree, layout, found }: { profile: Profile;
 	</ul>;
 }
 
-function Keys({ icicle }: { icicle: boolean }) {
+function Keys({ icicle, isInverted }: { icicle: boolean;
+		isInverted: boolean | undefined }) {
+	const [inner, outer] = isInverted ? ["caller", "callee"] :
+			       ["callee", "caller"];
+
 	return <details>
 		<summary>Keys and mouse</summary>
 		<p class="keys" id="flame-keys">
 			click, <kbd>Enter</kbd>: give a frame all of the width ·{" "}
 			<kbd>Escape</kbd> whole graph · <kbd>Backspace</kbd>{" "}
 			zoom back · <kbd>←</kbd> <kbd>→</kbd> neighbours ·{" "}
-			<kbd>{icicle ? "↓" : "↑"}</kbd> widest callee ·{" "}
-			<kbd>{icicle ? "↑" : "↓"}</kbd> caller ·{" "}
+			<kbd>{icicle ? "↓" : "↑"}</kbd> widest {inner} ·{" "}
+			<kbd>{icicle ? "↑" : "↓"}</kbd> {outer} ·{" "}
 			<kbd>Home</kbd> all · double click, <kbd>s</kbd>{" "}
-			callers and callees of the function
+			callers and callees of the function · <kbd>c</kbd> copy
+			the stack
 		</p>
 	</details>;
 }

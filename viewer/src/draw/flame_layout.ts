@@ -41,9 +41,12 @@ function put(l: Layout, node: number, left: number, right: number,
 	l.rest.push(rest);
 }
 
-/* The callees of the frame in @box, which begin at its left edge. */
+/*
+ * The callees of the frame in @box, from its left edge on; in the order of time
+ * each where it begins.
+ */
 function putCallees(l: Layout, box: number, scale: number): void {
-	const { tree } = l, end = l.right[box]!;
+	const { tree } = l, { begin } = tree, end = l.right[box]!;
 	let at = l.left[box]!, from = at, first = NONE, n = 0;
 	const putSmaller = () => {
 		if (n)
@@ -54,10 +57,16 @@ function putCallees(l: Layout, box: number, scale: number): void {
 	for (let c = tree.firstChild[l.node[box]!]!; c !== NONE;
 	     c = tree.nextSibling[c]!) {
 		const size = tree.total[c]! * scale;
-		const right = Math.min(end, at + size);
+		const left = begin ? (begin[c]! - begin[l.top]!) * scale : at;
 
 		if (!(size > 0))
 			continue;
+		if (left - at >= 1) {
+			putSmaller();
+			at = left;
+		}
+		const right = Math.min(end, at + size);
+
 		if (size >= 1) {
 			putSmaller();
 			put(l, c, at, right, 0);

@@ -64,11 +64,26 @@ export function frameText(profile: Profile, tree: Tree, node: number,
 			placeText(profile, tree, node),
 			`total ${amount(tree, total)}, ${formatPercent(total,
 				tree.total[0]!)} of all${share}`,
-			`self ${amount(tree, tree.self[node]!)}`,
+			tree.isInverted ? "" :
+				`self ${amount(tree, tree.self[node]!)}`,
 			waiting > 0 ? `waiting ${amount(tree, waiting)}` : "",
 			tree.change ? changeText(tree, node) : "",
 		].filter(Boolean),
 	};
+}
+
+/* The stack of @node, a frame a line, innermost first. */
+export function stackText(profile: Profile, tree: Tree, node: number): string {
+	const lines: string[] = [];
+
+	for (let at = node; at > 0; at = tree.parent[at]!) {
+		const func = tree.func[at]!;
+
+		lines.push(func === NONE ? visible(nodeName(profile, tree, at)) :
+			[cut(functionName(profile, func), MAX_TITLE),
+			 placeText(profile, tree, at)].join("  "));
+	}
+	return (tree.isInverted ? lines.reverse() : lines).join("\n");
 }
 
 /* Frames that are too narrow to be drawn: @n callees of one frame. */

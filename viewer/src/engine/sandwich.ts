@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sandwich.ts - the callers and the callees of a function as two trees
+ * sandwich.ts - callers and callees of a function, and callers of all
  *
  * As 'seam report --callers' and '--callees': the callers begin at the
  * innermost call of the function, the callees at the outermost, so that the
@@ -86,19 +86,22 @@ function find(tree: CountedTree, is: Uint8Array):
 	return { inner, outer };
 }
 
+/* The node of the stack that ends in @node, its end first. */
+function upwards(g: Growing, tree: CountedTree, node: number): number {
+	let to = 0;
+
+	for (let at = node; at > 0; at = tree.parent[at]!)
+		to = child(g, to, keyOf(tree, at));
+	return to;
+}
+
 function callersOf(tree: CountedTree, inner: Uint32Array): Growing {
 	const g = growing(), path = new Uint32Array(tree.n);
 
 	for (let i = 1; i < tree.n; i++) {
 		if (inner[i] === NONE || (!tree.self[i] && !tree.selfCount[i]))
 			continue;
-		if (!path[inner[i]!]) {
-			let to = 0;
-
-			for (let at = inner[i]!; at > 0; at = tree.parent[at]!)
-				to = child(g, to, keyOf(tree, at));
-			path[inner[i]!] = to;
-		}
+		path[inner[i]!] ||= upwards(g, tree, inner[i]!);
 		addSelf(g, path[inner[i]!]!, tree, i);
 	}
 	return g;
@@ -145,7 +148,18 @@ export function sandwichOf(chosen: Chosen, func: number): Sandwich {
 	const { inner, outer } = find(tree, is);
 
 	return {
-		callers: finish(chosen, callersOf(tree, inner)),
+		callers: { ...finish(chosen, callersOf(tree, inner)),
+			   isInverted: true },
 		callees: finish(chosen, calleesOf(tree, outer)),
 	};
+}
+
+/* All stacks, their ends first: what used the time itself, then its callers. */
+export function invertedOf(chosen: Chosen): CountedTree {
+	const tree = treeOf(chosen), g = growing();
+
+	for (let i = 0; i < tree.n; i++)
+		if (tree.self[i] || tree.selfCount[i])
+			addSelf(g, upwards(g, tree, i), tree, i);
+	return { ...finish(chosen, g), isInverted: true };
 }

@@ -15,7 +15,8 @@ import { choose } from "../engine/chosen";
 import { diffOf } from "../engine/diff";
 import { buildName, moduleName } from "../engine/diff_names";
 import { RAN, rowName, rowsOf, type Key } from "../engine/rows";
-import { sandwichOf } from "../engine/sandwich";
+import { treeInTime } from "../engine/in_time";
+import { invertedOf, sandwichOf } from "../engine/sandwich";
 import { treeByThread, treeOf } from "../engine/sums";
 import type { CountedTree } from "../engine/tree_nodes";
 import { smallProfile, type SmallSample } from "./small";
@@ -60,6 +61,48 @@ test("children are in the order of their names", () => {
 
 	assert.equal(shape(p, treeOf(choose(p, ALL))),
 		     "=40(main=40(a=30(b=10,x=20),z=10))");
+});
+
+test("inverted, a function's total is its self time, by its callers", () => {
+	const p = smallProfile({ samples: samples("main;a;f", "main;b;f",
+		"main;b;f", "main;b", "main;f;f", "") });
+
+	assert.equal(shape(p, invertedOf(choose(p, ALL))), "=60(" +
+		     "b=10(main=10)," +
+		     "f=40(a=10(main=10),b=20(main=20),f=10(main=10)))");
+});
+
+test("in the order of time, what is called again is a node again", () => {
+	const p = smallProfile({
+		threads: ["one", "two"],
+		samples: [["main;a;f", 0], ["main;a", 0], ["x", 1], ["main;a;f", 0],
+			  ["main", 0], ["main;a;f", 0], ["", 0], ["main", 0]]
+			.map(([stack, thread], time) => ({ time,
+				stack: stack as string,
+				thread: thread as number })),
+	});
+	const { tree, unplaced, beyond } = treeInTime(choose(p, ALL));
+
+	assert.equal(shape(p, tree), "=80(one=70(main=50(" +
+		     "a=30(f=10,f=10),a=10(f=10)),main=10),two=10(x=10))");
+	assert.deepEqual([...tree.begin!],
+			 /* all one main  a  f   f   a   f main two  x */
+			 [0, 0, 0, 0, 0, 20, 40, 40, 60, 70, 70]);
+	assert.deepEqual([unplaced, beyond], [0, 0]);
+});
+
+test("sums have no place in the order of time", () => {
+	const p = smallProfile({ samples: [
+		{ time: 0, stack: "main;f" },
+		{ time: 1, stack: "main;k:futex", event: 1, weight: 100 },
+		{ time: 9, stack: "", event: 1, weight: 7, placed: 0 },
+	] });
+	const { tree, unplaced } = treeInTime(choose(p, select({
+		events: [0, 1] })));
+
+	assert.equal(shape(p, tree), "=110(app=110(main=110(f=10,futex=100)))");
+	assert.equal(tree.waiting[0], 100);
+	assert.equal(unplaced, 7);
 });
 
 test("a range of time is half open", () => {

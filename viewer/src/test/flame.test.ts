@@ -6,7 +6,10 @@ import {
 	beside, boxAt, boxOf, foundIn, layOut, rowsIn, sameNode, siblings,
 	widestCallee, type Layout,
 } from "../draw/flame_layout";
+import { stackText } from "../draw/flame_text";
 import { choose } from "../engine/chosen";
+import { treeInTime } from "../engine/in_time";
+import { invertedOf } from "../engine/sandwich";
 import { treeByThread, treeOf } from "../engine/sums";
 import { emptyTree, linkTree } from "../engine/tree_nodes";
 import { NONE } from "../profile";
@@ -142,6 +145,33 @@ test("frames are found by place, and from frame to frame", () => {
 	assert.equal(widestCallee(l, node("main;a;f")), NONE);
 	assert.deepEqual(siblings(l, node("main;b")),
 			 [node("main;a"), node("main;b")]);
+});
+
+test("in the order of time frames are where they begin", () => {
+	const p = smallProfile({ samples: ["main;a", "main", "main;a", "main;b",
+		"main"].map((stack, time) => ({ stack, time })) });
+	const { tree } = treeInTime(choose(p, ALL));
+	const whole = layOut(tree, 0, 500);
+	const boxes = (l: Layout, row: number) => l.node.map((node, box) =>
+		[node, l.left[box], l.right[box]]).slice(l.start[row],
+							 l.start[row + 1]);
+	const first = tree.firstChild[tree.firstChild[tree.firstChild[0]!]!]!;
+
+	assert.deepEqual(boxes(whole, 3), [[first, 0, 100],
+		[first + 1, 200, 300], [first + 2, 300, 400]]);
+	/* zoomed: the second a alone */
+	assert.deepEqual(boxes(layOut(tree, first + 1, 500), 3),
+			 [[first + 1, 0, 500]]);
+});
+
+test("a stack as text is innermost first, of an inverted tree too", () => {
+	const text = "g  native · native\na  native · native\n" +
+		     "main  native · native";
+	const inverted = invertedOf(choose(profile, ALL));
+
+	assert.equal(stackText(profile, small, node("main;a;g")), text);
+	assert.equal(stackText(profile, inverted, node("g;a;main", inverted)),
+		     text);
 });
 
 test("a search counts a stack once, recursion too", () => {

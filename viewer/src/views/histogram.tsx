@@ -103,12 +103,17 @@ function ticks(bars: Bar[], lengths: Lengths): Tick[] {
 	return found;
 }
 
-/* Names are elements: the picture is stretched, and letters must not be. */
+/*
+ * Names are elements: the picture is stretched, and letters must not be.  Near
+ * the right edge a name is before its line.
+ */
 function TickNames({ all }: { all: Tick[] }) {
 	return <div class="ticks" aria-hidden="true">
 		{all.map(({ at, text, isQuantile }) => <span key={text}
-			class={isQuantile ? "quantile" : ""}
-			style={{ left: `${100 * Math.min(at, 0.96)}%` }}>
+			class={`${isQuantile ? "quantile" : ""} ${
+				at > 0.8 ? "before" : ""}`}
+			style={at > 0.8 ? { right: `${100 * (1 - at)}%` } :
+				{ left: `${100 * at}%` }}>
 			{text}</span>)}
 	</div>;
 }

@@ -8,7 +8,8 @@
 import { useMemo, useState } from "preact/hooks";
 import type { CountedTree } from "../engine/tree_nodes";
 import { NONE, type Profile } from "../profile";
-import { formatPercent, formatWeight } from "../text";
+import { nodeName } from "../draw/flame_text";
+import { formatPercent, formatWeight, shortName } from "../text";
 import { FunctionButton, Share } from "./names";
 
 const MAX_ROWS = 400;
@@ -126,7 +127,8 @@ export function TreeTable({ profile, tree, root, label, onOpen }:
 					Function</th>
 				<th role="columnheader">Total</th>
 				<th role="columnheader">%</th>
-				<th role="columnheader">Self</th>
+				{!tree.isInverted &&
+					<th role="columnheader">Self</th>}
 			</tr></thead>
 			<tbody onKeyDown={onKey}>{rows.map(node =>
 				<tr role="row" key={node} data-node={node}
@@ -148,9 +150,15 @@ export function TreeTable({ profile, tree, root, label, onOpen }:
 							!open.has(node))}>
 						{open.has(node) ? "▾" : "▸"}
 						</button>}
-					<FunctionButton profile={profile}
+					{tree.func[node] === NONE ?
+						<button class="link" onClick={
+						() => toggle(node,
+							!open.has(node))}>
+						{shortName(nodeName(profile,
+							tree, node))}</button> :
+						<FunctionButton profile={profile}
 						func={tree.func[node]!}
-						onOpen={onOpen} />
+						onOpen={onOpen} />}
 				</td>
 				<td role="gridcell"><Share whole={whole}
 					part={tree.total[node]!}
@@ -158,8 +166,9 @@ export function TreeTable({ profile, tree, root, label, onOpen }:
 						tree.unit)} /></td>
 				<td role="gridcell">{formatPercent(
 					tree.total[node]!, whole)}</td>
-				<td role="gridcell">{formatWeight(
-					tree.self[node]!, tree.unit)}</td>
+				{!tree.isInverted && <td role="gridcell">{
+					formatWeight(tree.self[node]!,
+						     tree.unit)}</td>}
 			</tr>)}</tbody>
 		</table>
 		{rows.length === MAX_ROWS && <p class="more">
