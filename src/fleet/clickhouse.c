@@ -8,6 +8,8 @@
 #include "base/clock.h"
 #include "base/text.h"
 
+#define LOOK_AGAIN_NS (60 * SEAM_NS_PER_S)
+
 /* -- names and texts ---------------------------------------------------- */
 
 bool seam_clickhouse_is_name(const char *name)
@@ -399,16 +401,29 @@ int seam_clickhouse_look(struct seam_clickhouse *ch, struct seam_err *err)
 	return ret;
 }
 
+void seam_clickhouse_forget(struct seam_clickhouse *ch)
+{
+	ch->schema = 0;
+	ch->shard.is_known = false;
+}
+
 int seam_clickhouse_ready(struct seam_clickhouse *ch, struct seam_err *err)
 {
-	int ret = seam_clickhouse_look(ch, err);
+	int ret;
 
+	if (ch->schema == SEAM_CLICKHOUSE_SCHEMA &&
+	    seam_clock_ns() - ch->looked_ns < LOOK_AGAIN_NS)
+		return 0;
+	seam_clickhouse_forget(ch);
+	ret = seam_clickhouse_look(ch, err);
 	if (ret)
 		return ret;
 	if (!ch->schema)
 		return seam_err_set(err, -ENOENT, "the database '%s' has no "
 				    "tables of Seam's (run 'seam fleet init "
 				    "--to URL')", ch->database);
+	if (ch->schema == SEAM_CLICKHOUSE_SCHEMA)
+		return 0;
 	if (ch->schema > SEAM_CLICKHOUSE_SCHEMA)
 		return seam_err_set(err, -ENOTSUP, "the database '%s' has "
 				    "version %u of the tables, which a newer "
@@ -416,11 +431,8 @@ int seam_clickhouse_ready(struct seam_clickhouse *ch, struct seam_err *err)
 				    "(install the newer one here)",
 				    ch->database, ch->schema,
 				    SEAM_CLICKHOUSE_SCHEMA);
-	if (ch->schema < SEAM_CLICKHOUSE_SCHEMA)
-		return seam_err_set(err, -ENOTSUP, "the database '%s' has "
-				    "version %u of the tables, older than %d "
-				    "(run 'seam fleet init --to URL')",
-				    ch->database, ch->schema,
-				    SEAM_CLICKHOUSE_SCHEMA);
-	return 0;
+	return seam_err_set(err, -ENOTSUP, "the database '%s' has version %u "
+			    "of the tables, older than %d (run 'seam fleet "
+			    "init --to URL')", ch->database, ch->schema,
+			    SEAM_CLICKHOUSE_SCHEMA);
 }

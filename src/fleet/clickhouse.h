@@ -24,6 +24,15 @@ enum {
 	SEAM_CLICKHOUSE_UNKNOWN = 16,
 };
 
+/* Where the rows of an agent go. */
+struct seam_clickhouse_shard {
+	uint64_t agent;
+	uint64_t number;	/* from 1; 0: a single node */
+	uint64_t n_shards;
+	bool is_local;		/* the node asked has the shard */
+	bool is_known;
+};
+
 /* A put with an unknown outcome; times are the server's, in seconds. */
 struct seam_clickhouse_unknown {
 	struct seam_batch_id id;
@@ -43,6 +52,7 @@ struct seam_clickhouse {
 	uint64_t looked_ns;	/* CLOCK_MONOTONIC of it */
 	uint32_t schema;	/* 0: there is none */
 	char cluster[SEAM_CLICKHOUSE_NAME];	/* "": a single node */
+	struct seam_clickhouse_shard shard;	/* of the last agent */
 	struct seam_clickhouse_unknown unknown[SEAM_CLICKHOUSE_UNKNOWN];
 	size_t n_unknown;	/* ever; the oldest is replaced */
 	unsigned int patience;	/* a request's time is multiplied by */
@@ -106,12 +116,12 @@ int seam_clickhouse_run(struct seam_clickhouse *ch,
 			struct seam_clickhouse_reply *reply,
 			struct seam_err *err);
 
-/*
- * Update version, time, schema and cluster.  0 also where there is no schema;
- * seam_clickhouse_ready() is an error then.
- */
+/* Update version, time, schema and cluster.  0 also where there is no schema. */
 int seam_clickhouse_look(struct seam_clickhouse *ch, struct seam_err *err);
+/* The same, at most each minute, and an error where there is no schema. */
 int seam_clickhouse_ready(struct seam_clickhouse *ch, struct seam_err *err);
+/* Something failed: look again the next time. */
+void seam_clickhouse_forget(struct seam_clickhouse *ch);
 
 /* The server's time, seconds of UTC. */
 uint64_t seam_clickhouse_now(const struct seam_clickhouse *ch);

@@ -151,10 +151,13 @@ static bool put_where(FILE *out, const struct seam_fleet_query *query,
 
 /* -- what is added up --------------------------------------------------- */
 
+/* A column of texts as String: later versions have LowCardinality(String). */
+#define TEXT(column) "CAST(" column " AS String) AS " column
+
 /* A sum of a table: columns that name a row, and those that are added up. */
 struct sum {
 	enum seam_batch_table_id table;
-	const char *names;
+	const char *names, *texts;	/* texts: the same, as String */
 	/* "function(column) AS its name in the subquery" */
 	const char *sums;
 	const char *renamed;	/* those, with the columns' own names */
@@ -162,11 +165,12 @@ struct sum {
 
 static const struct sum sample_sum = {
 	SEAM_TABLE_SAMPLES, "event, kind, unit, stack_id",
+	TEXT("event") ", kind, unit, stack_id",
 	"sum(count) AS s1, sum(value) AS s2", "s1 AS count, s2 AS value",
 };
 
 static const struct sum call_sum = {
-	SEAM_TABLE_CALLS, "frame_id",
+	SEAM_TABLE_CALLS, "frame_id", "frame_id",
 	"sum(count) AS s1, min(min_ns) AS s2, max(max_ns) AS s3, "
 	"sum(sum_ns) AS s4, sum(total_ns) AS s5, sum(self_ns) AS s6, "
 	"sumMap(buckets, counts) AS s7",
@@ -177,27 +181,34 @@ static const struct sum call_sum = {
 
 static const struct sum loss_sum = {
 	SEAM_TABLE_LOSSES, "cause, source",
+	TEXT("cause") ", " TEXT("source"),
 	"sum(records) AS s1, sum(bytes) AS s2", "s1 AS records, s2 AS bytes",
 };
 
 /* The columns that the query keeps apart, each after a comma. */
 static void put_kept(FILE *out, const struct seam_fleet_query *query,
-		     enum seam_batch_table_id table)
+		     enum seam_batch_table_id table, bool as_string)
 {
-	unsigned int keep = query->keep;
-	bool has_threads = table == SEAM_TABLE_SAMPLES;
-	bool has_processes = table != SEAM_TABLE_LOSSES;
+	static const struct {
+		unsigned int keep;
+		const char *name, *text, *number;	/* number: of a host */
+		unsigned int tables;
+	} kept[] = {
+		{ SEAM_FLEET_KEEP_SERVICE, "service", TEXT("service"), "",
+		  ~0u },
+		{ SEAM_FLEET_KEEP_HOST, "host", TEXT("host"), "", ~0u },
+		{ SEAM_FLEET_KEEP_PROCESS, "process", TEXT("process"), ", pid",
+		  1 << SEAM_TABLE_SAMPLES | 1 << SEAM_TABLE_CALLS },
+		{ SEAM_FLEET_KEEP_THREAD, "thread", TEXT("thread"), ", tid",
+		  1 << SEAM_TABLE_SAMPLES },
+	};
 
-	if (keep & SEAM_FLEET_KEEP_SERVICE)
-		fputs(", service", out);
-	if (keep & SEAM_FLEET_KEEP_HOST)
-		fputs(", host", out);
-	if (has_processes && keep & SEAM_FLEET_KEEP_PROCESS)
-		fputs(keep & SEAM_FLEET_KEEP_HOST ? ", process, pid" :
-		      ", process", out);
-	if (has_threads && keep & SEAM_FLEET_KEEP_THREAD)
-		fputs(keep & SEAM_FLEET_KEEP_HOST ? ", thread, tid" :
-		      ", thread", out);
+	for (size_t i = 0; i < SEAM_ARRAY_SIZE(kept); i++)
+		if (query->keep & kept[i].keep && kept[i].tables >> table & 1)
+			fprintf(out, ", %s%s",
+				as_string ? kept[i].text : kept[i].name,
+				query->keep & SEAM_FLEET_KEEP_HOST ?
+				kept[i].number : "");
 }
 
 /* Names of columns twice: an alias that is a column's name hides the column. */
@@ -214,11 +225,11 @@ static char *make_sum(const struct asking *a, const struct sum *sum)
 
 	if (!out)
 		return NULL;
-	fprintf(out, "SELECT %s", sum->names);
-	put_kept(out, query, sum->table);
+	fprintf(out, "SELECT %s", sum->texts);
+	put_kept(out, query, sum->table, true);
 	fprintf(out, "%s, %s FROM (SELECT %s", has_window ?
 		", w AS ts_ns" : "", sum->renamed, sum->names);
-	put_kept(out, query, sum->table);
+	put_kept(out, query, sum->table, false);
 	if (has_window)
 		fprintf(out, ", intDiv(ts_ns, %" PRIu64 ") * %" PRIu64 " AS w",
 			query->step_ns, query->step_ns);
@@ -226,10 +237,10 @@ static char *make_sum(const struct asking *a, const struct sum *sum)
 		seam_clickhouse_suffix(a->ch));
 	ok = put_where(out, query, sum->table);
 	fprintf(out, " GROUP BY %s", sum->names);
-	put_kept(out, query, sum->table);
+	put_kept(out, query, sum->table, false);
 	/* The first event is the one that views show. */
-	fprintf(out, "%s ORDER BY %s) FORMAT Native", has_window ? ", w" : "",
-		sum->names);
+	fprintf(out, "%s ORDER BY %s) FORMAT Native",
+		has_window ? ", w" : "", sum->names);
 	if (fclose(out) || !ok) {
 		free(sql);
 		return NULL;
@@ -242,14 +253,8 @@ static char *make_sum(const struct asking *a, const struct sum *sum)
 static int run(struct asking *a, struct seam_clickhouse_call *call,
 	       struct seam_clickhouse_reply *reply, struct seam_err *err)
 {
-	char settings[160];
-
-	/* Later versions would send LowCardinality, and stop at a limit. */
-	snprintf(settings, sizeof(settings), "%s%s",
-		 *a->ch->cluster ? "&skip_unavailable_shards=1" : "",
-		 a->ch->major >= SEAM_CLICKHOUSE_MODERN ?
-		 "&low_cardinality_allow_in_native_format=0" : "");
-	call->settings = settings;
+	if (*a->ch->cluster)
+		call->settings = "&skip_unavailable_shards=1";
 	call->timeout_s = QUERY_SECONDS;
 	call->max_answer = SEAM_BATCH_FILE_MAX;
 	return seam_clickhouse_run(a->ch, call, reply, err);
@@ -365,7 +370,7 @@ static int take_frames(struct asking *a, struct seam_err *err)
 	const struct seam_batch *batch = &a->answer->batch;
 	size_t n_calls = batch->calls.n, n = n_calls + batch->frame_ids.n;
 	uint64_t *ids = malloc((n + 1) * sizeof(*ids));
-	char sql[400];
+	char sql[500];
 	int ret;
 
 	if (!ids)
@@ -375,8 +380,8 @@ static int take_frames(struct asking *a, struct seam_err *err)
 	for (size_t i = n_calls; i < n; i++)
 		ids[i] = batch->frame_ids.items[i - n_calls];
 	snprintf(sql, sizeof(sql), "SELECT frame_id, layer, is_named, "
-		 "is_inlined, func, file, line, module, build_id, offset FROM "
-		 "%s.frames%s WHERE frame_id IN (SELECT id FROM d) LIMIT 1 BY "
+		 "is_inlined, func, " TEXT("file") ", line, " TEXT("module")
+		 ", " TEXT("build_id") ", offset FROM %s.frames%s WHERE frame_id IN (SELECT id FROM d) LIMIT 1 BY "
 		 "frame_id FORMAT Native", a->ch->database,
 		 seam_clickhouse_suffix(a->ch));
 	ret = take_named(a, SEAM_TABLE_FRAMES, sql, ids, n, err);

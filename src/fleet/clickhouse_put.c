@@ -3,7 +3,8 @@
  * clickhouse_put.c - a batch into ClickHouse, exactly once
  *
  *	1  Is the batch stored?  Of each table that is not replacing, the shard
- *	   of the batch's agent is asked for its rows.
+ *	   of the batch's agent is asked for its rows, by the insert itself
+ *	   where that can be.
  *	2  The tables that are missing are sent, each as one block, which a
  *	   server stores whole or not at all.  A request has a deadline: a
  *	   server that gets to it later refuses it.
@@ -35,9 +36,7 @@ struct putting {
 	const struct seam_batch_file *file;
 	struct seam_clickhouse_unknown *unknown;	/* or NULL */
 	bool is_stored[SEAM_N_BATCH_TABLES];
-	uint64_t n_shards;				/* 0: a single node */
-	bool has_all_shards;				/* they answer now */
-	bool is_local;			/* the node asked has the shard */
+	bool has_all_shards;		/* they answer, as far as is known */
 };
 
 /* -- puts of unknown outcome -------------------------------------------- */
@@ -109,16 +108,15 @@ static void put_nodes(FILE *out, const struct seam_clickhouse *ch)
  * The shard of the batch's agent, from 1: Distributed tables choose it by the
  * rest of the division by the sum of weights.  0 on a single node.
  */
-static int find_shard(struct putting *p, uint64_t *shard, struct seam_err *err)
+static int find_shard(struct putting *p, struct seam_err *err)
 {
+	struct seam_clickhouse_shard *shard = &p->ch->shard;
 	const char *cluster = p->ch->cluster;
-	uint64_t found[3] = { 0 };
+	uint64_t agent = p->file->head.id.agent, found[3] = { 0 };
 	char sql[700];
-	int ret;
+	int ret = 0;
 
-	*shard = 0;
-	p->is_local = !*cluster;
-	if (p->is_local)
+	if (shard->is_known && shard->agent == agent)
 		return 0;
 	snprintf(sql, sizeof(sql),
 		 "SELECT minIf(n, upto > slot), count(), "
@@ -130,12 +128,12 @@ static int find_shard(struct putting *p, uint64_t *shard, struct seam_err *err)
 		 "max(shard_weight) AS w, max(is_local) AS l FROM "
 		 "system.clusters WHERE cluster = '%s' GROUP BY n ORDER BY n)) "
 		 "ARRAY JOIN ns AS n, heres AS here, "
-		 "arrayEnumerate(ns) AS place)", p->file->head.id.agent,
-		 cluster);
-	ret = ask_numbers(p->ch, sql, found, 3, err);
-	*shard = found[0];
-	p->n_shards = found[1];
-	p->is_local = found[2] > 0;
+		 "arrayEnumerate(ns) AS place)", agent, cluster);
+	if (*cluster)
+		ret = ask_numbers(p->ch, sql, found, 3, err);
+	*shard = (struct seam_clickhouse_shard) {
+		agent, found[0], found[1], !*cluster || found[2], !ret,
+	};
 	return ret;
 }
 
@@ -169,7 +167,7 @@ static void put_has_rows(FILE *out, const struct putting *p,
 	fputs(" LIMIT 1))", out);
 }
 
-static char *make_check(const struct putting *p, uint64_t shard)
+static char *make_check(const struct putting *p)
 {
 	char *sql = NULL;
 	size_t size = 0;
@@ -181,7 +179,7 @@ static char *make_check(const struct putting *p, uint64_t shard)
 	if (*p->ch->cluster)
 		fprintf(out, ", sum(toUInt32(%" PRIu64 ") IN (SELECT shard_num "
 			"FROM system.clusters WHERE cluster = '%s' AND "
-			"is_local))", shard, p->ch->cluster);
+			"is_local))", p->ch->shard.number, p->ch->cluster);
 	else
 		fputs(", 1", out);
 	for (size_t i = 0; i < SEAM_N_BATCH_TABLES; i++)
@@ -201,23 +199,22 @@ static char *make_check(const struct putting *p, uint64_t shard)
 /* Fill is_stored.  -EAGAIN where the shard did not answer. */
 static int check_stored(struct putting *p, struct seam_err *err)
 {
-	uint64_t found[2 + SEAM_N_BATCH_TABLES] = { 0 }, shard;
-	int ret = find_shard(p, &shard, err);
-	char *sql = ret ? NULL : make_check(p, shard);
+	const struct seam_clickhouse_shard *shard = &p->ch->shard;
+	uint64_t found[2 + SEAM_N_BATCH_TABLES] = { 0 };
+	char *sql = make_check(p);
+	int ret;
 
-	if (ret)
-		return ret;
 	if (!sql)
 		return seam_err_no_memory(err);
 	ret = ask_numbers(p->ch, sql, found, SEAM_ARRAY_SIZE(found), err);
 	free(sql);
 	if (ret)
 		return ret;
-	if (!found[1] && found[0] < p->n_shards)
+	if (!found[1] && found[0] < shard->n_shards)
 		return seam_err_set(err, -EAGAIN, "shard %" PRIu64 " of the "
 				    "cluster, which has this agent's rows, "
-				    "does not answer", shard);
-	p->has_all_shards = found[0] >= p->n_shards;
+				    "does not answer", shard->number);
+	p->has_all_shards = found[0] >= shard->n_shards;
 	for (size_t i = 0; i < SEAM_N_BATCH_TABLES; i++)
 		p->is_stored[i] = found[2 + i] > 0;
 	return 0;
@@ -259,10 +256,11 @@ static int check_settled(struct putting *p, struct seam_err *err)
 
 	if (!p->unknown)
 		return 0;
-	if (p->ch->now <= until + CLOCK_SECONDS)
+	if (seam_clickhouse_now(p->ch) <= until + CLOCK_SECONDS)
 		return seam_err_set(err, -EAGAIN, "the outcome of the last "
 				    "request will be known in %" PRIu64 " s",
-				    until + CLOCK_SECONDS + 1 - p->ch->now);
+				    until + CLOCK_SECONDS + 1 -
+				    seam_clickhouse_now(p->ch));
 	return check_running(p, err);
 }
 
@@ -301,9 +299,11 @@ static void put_columns(FILE *out, const struct seam_batch_table *table)
 static bool may_ask(const struct putting *p,
 		    const struct seam_batch_table *table)
 {
+	const struct seam_clickhouse_shard *shard = &p->ch->shard;
+
 	return !table->is_replacing &&
-	       (p->is_local || (p->n_shards <= FEW_SHARDS &&
-				p->has_all_shards));
+	       (shard->is_local || (shard->n_shards <= FEW_SHARDS &&
+				    p->has_all_shards));
 }
 
 /*
@@ -314,7 +314,7 @@ static char *make_insert(const struct putting *p,
 			 const struct seam_batch_table *table,
 			 uint64_t deadline)
 {
-	const char *suffix = p->is_local ? "" : "_all";
+	const char *suffix = p->ch->shard.is_local ? "" : "_all";
 	char *sql = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&sql, &size);
@@ -370,7 +370,8 @@ static int send_table(struct putting *p, enum seam_batch_table_id id,
 	struct seam_clickhouse_call call = {
 		.sql = sql, .structure = structure, .data = block,
 		.query_id = query_id, .timeout_s = (unsigned int)seconds + 5,
-		.settings = p->is_local ? NULL : "&insert_distributed_sync=1",
+		.settings = p->ch->shard.is_local ? NULL :
+			    "&insert_distributed_sync=1",
 	};
 	struct seam_clickhouse_reply reply = { 0 };
 	int ret;
@@ -401,6 +402,10 @@ static int send_tables(struct putting *p, struct seam_err *err)
 
 /* -- a batch ------------------------------------------------------------ */
 
+/*
+ * A batch that is new here is sent at once where its inserts ask for its rows
+ * themselves: half of the statements.
+ */
 static int put_file(struct putting *p, struct seam_err *err)
 {
 	int ret = seam_clickhouse_ready(p->ch, err);
@@ -408,10 +413,16 @@ static int put_file(struct putting *p, struct seam_err *err)
 	if (!ret)
 		ret = check_settled(p, err);
 	if (!ret)
+		ret = find_shard(p, err);
+	p->has_all_shards = true;
+	if (!ret && (p->unknown ||
+		     !may_ask(p, &seam_batch_tables[SEAM_TABLE_SAMPLES])))
 		ret = check_stored(p, err);
 	if (!ret && !p->is_stored[SEAM_TABLE_BATCHES])
 		ret = send_tables(p, err);
-	if (!ret && p->unknown)
+	if (ret)
+		seam_clickhouse_forget(p->ch);
+	else if (p->unknown)
 		p->unknown->began = 0;
 	return ret;
 }
