@@ -43,7 +43,8 @@ static void add(struct seam_bytes note)
 
 	assert_int_equal(seam_spool_note_add(build, UINT64_C(1) << 60, note,
 					     NULL), 0);
-	assert_int_equal(seam_fleet_build_end(build, NULL), 0);
+	assert_int_equal(seam_fleet_build_flush(build, NULL), 0);
+	seam_fleet_build_free(build);
 	free((void *)(uintptr_t)note.data);
 }
 
