@@ -161,7 +161,7 @@ def test_urls_with_passwords_and_strange_parts_are_refused():
     for url, said in (("http://u:secret@h:1", b"--credentials FILE"),
                       ("http://h/?database=a'b", b"database=NAME"),
                       ("http://h/?user=x", b"database=NAME"),
-                      ("http://h/#x", b"'#'"), ("http://", b"no host")):
+                      ("http://h/#x", b"'#'"), ("http://", b"http://HOST")):
         done = store(url, "ask", status=1)
         assert said in done.stderr and b"secret" not in done.stderr, \
             done.stderr
