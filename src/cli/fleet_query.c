@@ -91,6 +91,9 @@ static int parse_since(const char *text, uint64_t now_ns, uint64_t *from_ns,
 
 /* -- queries ------------------------------------------------------------ */
 
+/* Without --since: a server may have years; all of a folder is read anyway. */
+#define SERVER_SINCE "1h"
+
 static bool is_server(const char *where)
 {
 	return strncmp(where, "http:", 5) == 0 ||
@@ -102,7 +105,7 @@ static int make_query(const struct seam_command *command,
 		      bool with_calls, struct seam_fleet_query *query)
 {
 	const char *since = o->since ? o->since :
-			    is_server(o->from) ? "1h" : "";
+			    is_server(o->from) ? SERVER_SINCE : "";
 	struct seam_err err = { 0 };
 
 	*query = (struct seam_fleet_query) {
@@ -210,6 +213,10 @@ static int ask(const struct seam_fleet_options *o,
 				 (uintmax_t)answer.n_rows, o->from,
 				 answer.batch.samples.n +
 				 answer.batch.calls.n);
+	if (!r && !answer.n_rows && !o->since && is_server(o->from))
+		seam_command_say("nothing of the last " SERVER_SINCE " in '%s' "
+				 "is selected; --since selects another time",
+				 o->from);
 	seam_fleet_answer_fini(&answer);
 	seam_fleet_close(store);
 	title = r ? NULL : title_of(o);

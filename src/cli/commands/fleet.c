@@ -281,8 +281,7 @@ static int run(const struct seam_command *self, int argc, char **argv)
 const struct seam_command seam_fleet_command = {
 	.name = "fleet",
 	.summary = "report on the profiles of many hosts and times",
-	.synopsis = "report|flamegraph|diff|top|calls|convert --from WHERE "
-		    "[options] | init --to URL [options]",
+	.synopsis = "report|flamegraph|diff|top|calls|convert|init [options]",
 	.description =
 		"Adds up what agents ('seam agent') and 'seam push' have put "
 		"into a store, and shows it as 'seam report', 'seam "
