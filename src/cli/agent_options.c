@@ -340,6 +340,8 @@ int seam_agent_options_read(struct seam_agent_options *o,
 		o->events.items[o->events.n++] = "cpu-clock";
 	o->record.events = o->events.items;
 	o->record.n_events = o->events.n;
+	/* half of a fleet's time would be that of the kernel's idle loop */
+	o->record.no_idle = true;
 	o->record.off_cpu = (struct seam_off_cpu_options) {
 		.is_used = o->off_cpu_min != NULL, .min_ns = o->off_cpu_ns,
 	};

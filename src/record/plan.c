@@ -641,6 +641,8 @@ static int list_events(struct seam_session *s, const char *fallback,
 			r = seam_probe_define(&s->events.items[i], err);
 	if (r == 0)
 		r = set_sampling(s, err);
+	for (size_t i = 0; o->no_idle && i < s->events.n; i++)
+		s->events.items[i].attr.exclude_idle = 1;
 	/*
 	 * In the rings of samples: so many SWITCH records would cause losses
 	 * in the side-band.

@@ -84,6 +84,7 @@ struct seam_record_options {
 	uint32_t stack_bytes;		/* copied for a sample; 0: as fits */
 	const char *filter;		/* of all tracepoints; NULL: none */
 	bool switch_events;		/* SWITCH records beside the samples */
+	bool no_idle;			/* no samples of CPUs without work */
 	struct seam_off_cpu_options off_cpu;
 	bool namespaces, cgroups;	/* records of these */
 	bool data_addresses;		/* of what was accessed */

@@ -11,6 +11,8 @@
  */
 enum {
 	SHORTEST_WAIT_MS = 8,
+	/* At a low rate few samples wait for what the side-band says. */
+	SLOW_HZ = 50, SLOW_SHORTEST_WAIT_MS = 64,
 	LONGEST_WAIT_MS = 256,	/* where stacks are copied: record.h */
 	/* A flood: a ring is above its watermark again within this time. */
 	FLOOD_NS = 20 * 1000 * 1000,
@@ -100,6 +102,12 @@ int seam_rounds_failure(const struct seam_session *s, struct seam_err *err)
 
 /* ---- limits ---- */
 
+static int shortest_wait_ms(const struct seam_record_options *o)
+{
+	return o->frequency_hz && o->frequency_hz < SLOW_HZ ?
+	       SLOW_SHORTEST_WAIT_MS : SHORTEST_WAIT_MS;
+}
+
 /* Short after side-band records, and never beyond the next due time. */
 static int next_wait_ms(struct seam_session *s, int wait_ms, bool had_sideband)
 {
@@ -107,11 +115,12 @@ static int next_wait_ms(struct seam_session *s, int wait_ms, bool had_sideband)
 
 	int longest_ms = s->copies.bytes ? SEAM_STACK_PLAN_WAIT_MS :
 			 LONGEST_WAIT_MS;
+	int shortest_ms = shortest_wait_ms(s->options);
 
 	if (s->services.server.is_behind)
 		return 0;
 	/* after a round that was due at once it is 0 */
-	wait_ms = had_sideband || !wait_ms ? SHORTEST_WAIT_MS :
+	wait_ms = had_sideband || !wait_ms ? shortest_ms :
 		  2 * wait_ms < longest_ms ? 2 * wait_ms : longest_ms;
 	wait_ms = seam_blocked_stacks_wait_ms(&s->blocked, wait_ms);
 	if (s->rounds.is_delayed && s->rounds.enable_ns < due_ns)
