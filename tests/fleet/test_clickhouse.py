@@ -314,6 +314,70 @@ def test_views_of_a_server_are_those_of_a_folder():
             text[:900] for text in texts)
 
 
+# Two functions, and the CPU time of each by the thread's own clock.
+TWO_C = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+volatile unsigned long x;
+static double cpu(void)
+{ struct timespec t; clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return t.tv_sec + t.tv_nsec / 1e9; }
+__attribute__((noinline)) void heavy(int n) { while (n--) x += 1; }
+__attribute__((noinline)) void light(int n) { while (n--) x += 2; }
+int main(int n, char **words)
+{
+	double spent[2] = { 0, 0 }, end = atof(words[1]);
+	while (spent[0] + spent[1] < end) {
+		double a = cpu(), b;
+		heavy(100000 * atoi(words[2]));
+		b = cpu();
+		light(100000 * atoi(words[3]));
+		spent[1] += cpu() - b;
+		spent[0] += b - a;
+	}
+	printf("%f %f\n", spent[0], spent[1]);
+	return 0;
+}
+"""
+PARTS = ((5, 5), (7, 3), (8, 2), (9, 1))
+
+
+def run_agents(folder):
+    """(service, URL, (heavy, light) by the program's clock, samples)"""
+    with open(f"{folder}/two.c", "w", encoding="ascii") as source:
+        source.write(TWO_C)
+    subprocess.run(["cc", "-O1", "-g", "-fno-omit-frame-pointer", "-o",
+                    f"{folder}/two", source.name], check=True)
+    agents = [subprocess.Popen(
+        [SEAM, "agent", "--service", f"four-{i}", "--host", f"h-{i}",
+         "--label", f"version={i % 2}", "--window", "1s", "-F", "997",
+         "--max-cpu", "0", "--spool", f"{folder}/{i}.spool", "--to",
+         f"{NODES[i % 2].url}/?database=pushed", "--", f"{folder}/two", "1",
+         *map(str, parts)], stdout=subprocess.PIPE)
+        for i, parts in enumerate(PARTS)]
+    for i, agent in enumerate(agents):
+        text = agent.communicate(timeout=100)[0]
+        assert agent.returncode in (0, 3), agent.returncode
+        # 1: it has ended
+        status = json.loads(seam("agent", "--status", "--json", "--spool",
+                                 f"{folder}/{i}.spool", statuses=(1,)))
+        yield (f"four-{i}", f"{NODES[i % 2].url}/?database=pushed",
+               tuple(map(float, text.split())), status["samples"])
+
+
+def test_four_agents_store_what_their_programs_did():
+    for service, url, spent, samples in run_agents(store_lib.FOLDER):
+        report = json.loads(seam("fleet", "report", "--from", url, "--service",
+                                 service, "--json", "--top", "0"))
+        # to the sample what the agent took, and near the program's clock
+        assert report["samples"] == samples > 100, (report["samples"], samples)
+        self_ns = {row["symbol"]: row["self_weight"] for row in report["rows"]}
+        got = self_ns["heavy"] / (self_ns["heavy"] + self_ns["light"])
+        want = spent[0] / sum(spent)
+        assert abs(got - want) < 0.08, (service, got, want)
+
+
 def test_with_one_node_down_the_answer_says_that_it_is_partial():
     NODES[1].kill()
     there = [batch for batch in BATCHES
