@@ -213,10 +213,11 @@ static int ask(const struct seam_fleet_options *o,
 				 (uintmax_t)answer.n_rows, o->from,
 				 answer.batch.samples.n +
 				 answer.batch.calls.n);
-	if (!r && !answer.n_rows && !o->since && is_server(o->from))
-		seam_command_say("nothing of the last " SERVER_SINCE " in '%s' "
-				 "is selected; --since selects another time",
-				 o->from);
+	if (!r && !answer.n_rows)
+		seam_command_say("nothing in '%s' is selected%s", o->from,
+				 !o->since && is_server(o->from) ?
+				 " of the last " SERVER_SINCE "; --since "
+				 "selects another time" : "");
 	seam_fleet_answer_fini(&answer);
 	seam_fleet_close(store);
 	title = r ? NULL : title_of(o);

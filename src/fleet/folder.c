@@ -23,7 +23,7 @@ enum { NAME = 64 };
 
 struct folder_store {
 	struct seam_fleet_store store;
-	int fd;
+	int fd;			/* -1: nothing was put yet */
 	char *path;
 };
 
@@ -100,6 +100,19 @@ static int put_file(const struct folder_store *f, const char *name,
 	return r;
 }
 
+/* Only a put makes the folder: the path of a query may be a slip. */
+static int open_or_make(struct folder_store *f, struct seam_err *err)
+{
+	if (f->fd < 0)
+		f->fd = mkdir(f->path, 0777) && errno != EEXIST ? -1 :
+			open(f->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (f->fd >= 0)
+		return 0;
+	seam_err_errno(err, "cannot open the folder");
+	/* it may be mounted later: the batch is not to be lost */
+	return -EAGAIN;
+}
+
 static int put(struct seam_fleet_store *store, struct seam_bytes file,
 	       struct seam_err *err)
 {
@@ -108,6 +121,8 @@ static int put(struct seam_fleet_store *store, struct seam_bytes file,
 	char name[NAME];
 	int r = seam_batch_file_open(&read, file, err);
 
+	if (!r)
+		r = open_or_make(of(store), err);
 	snprintf(name, sizeof(name), "%016" PRIx64 "-%020" PRIu64
 		 SEAM_BATCH_ENDING, read.head.id.agent, read.head.id.seq);
 	if (!r)
@@ -206,21 +221,17 @@ int seam_fleet_open_folder(struct seam_fleet_store **store, const char *path,
 			   struct seam_err *err)
 {
 	struct folder_store *f = calloc(1, sizeof(*f));
-	int r;
 
 	*store = NULL;
 	if (!f)
 		return seam_err_no_memory(err);
 	f->store.kind = &kind;
+	f->fd = -1;
 	f->path = strdup(path);
-	f->fd = mkdir(path, 0777) && errno != EEXIST ? -1 :
-		open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (f->path && f->fd >= 0) {
-		*store = &f->store;
-		return 0;
+	if (!f->path) {
+		close_folder(&f->store);
+		return seam_err_no_memory(err);
 	}
-	r = f->path ? seam_err_errno(err, "cannot open the folder '%s'", path) :
-	    seam_err_no_memory(err);
-	close_folder(&f->store);
-	return r;
+	*store = &f->store;
+	return 0;
 }

@@ -59,8 +59,9 @@ struct seam_fleet_place {
 };
 
 /*
- * Open the folder, or the URL, of @place, whose strings are copied.  A folder
- * is made if it is not there.  No server is asked yet.  0 or -errno.
+ * Open the folder, or the URL, of @place, whose strings are copied.  The first
+ * put makes a folder that is not there; a query does not.  No server is asked
+ * yet.  0 or -errno.
  */
 int seam_fleet_open(struct seam_fleet_store **store,
 		    const struct seam_fleet_place *place,

@@ -345,6 +345,15 @@ def test_a_file_that_has_the_name_of_a_batch_is_not_replaced():
     assert os.listdir(store) == [name]
 
 
+def test_a_query_makes_no_folder_and_says_when_it_selects_nothing():
+    slip = os.path.join(record_lib.FOLDER, "slip")
+    said = fleet("report", store=slip, status=1).stderr
+    assert "No such file or directory" in said, said
+    assert not os.path.exists(slip)
+    said = fleet("report", "--service", "no such", status=(0, 3)).stderr
+    assert f"nothing in '{STORE}' is selected" in said, said
+
+
 def test_stores_and_names_that_cannot_be_are_refused():
     for words, cause in (
             (("push", "--to", "s", "spin.seam"), "--service"),
